@@ -1,5 +1,7 @@
 #include "engine/files/scene.h"
+#include "engine/files/store.h"
 #include "systems/data/foreign.h"
+#include "systems/data/format.h"
 #include "systems/data/patients.h"
 #include "systems/data/probe.h"
 #include "systems/data/reader.h"
@@ -7,11 +9,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <hdf5.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -895,11 +899,11 @@ static void kspace_of_other_programs_has_its_lines(void **state) {
   static const struct magic bart = {MAGIC_BART, "", NULL}, old = {MAGIC_MATLAB_5, "", NULL},
                             new = {MAGIC_MATLAB_73, "", NULL};
   (void)state;
-  assert_holds(foreign_advice(&old), "['kspace'] = x.transpose(3, 2, 0, 1).astype('complex64')");
-  assert_holds(foreign_advice(&new), "['kspace'] = (x['real'] + 1j * x['imag']).transpose(3, 2, 0, 1)");
-  assert_holds(foreign_advice(&bart),
+  assert_holds(foreign_advice(&old, folder.arena), "['kspace'] = x.transpose(3, 2, 0, 1).astype('complex64')");
+  assert_holds(foreign_advice(&new, folder.arena), "['kspace'] = (x['real'] + 1j * x['imag']).transpose(3, 2, 0, 1)");
+  assert_holds(foreign_advice(&bart, folder.arena),
                "Its 16 dimensions are readout, phase 1, phase 2, coil, maps, TE, coeff, ");
-  assert_holds(foreign_advice(&bart),
+  assert_holds(foreign_advice(&bart, folder.arena),
                "].transpose(3, 2, 0, 1) as dataset kspace [slices, (coils,) height, width]");
 }
 
@@ -1068,6 +1072,66 @@ static void volumes_whose_sources_are_missing_are_broken(void **state) {
   expect_missing(".", 2, "has no dataset d");
   support_write_text(support_path(&folder, "other/source.h5"), "no volume\n");
   expect_missing("other/source.h5", 2, "no HDF5 signature");
+}
+
+/* Holds the writer's lock on a file, as another program does, until the descriptor is closed. */
+static int hold(const char *name) {
+  int file = open(support_path(&folder, name), O_RDWR);
+  assert_int_equal(flock(file, LOCK_EX | LOCK_NB), 0);
+  return file;
+}
+
+/* a.h5 beside good.h5: it is in use, and was not broken. */
+static void expect_in_use(const char *part) {
+  struct dataset dataset;
+  struct error error;
+  assert_good(dataset_open(&dataset, &options, &error), &error);
+  assert_int_equal(dataset.volume_count, 1);
+  assert_int_equal(dataset.written, 1);
+  assert_int_equal(dataset.broken, 0);
+  assert_string_equal(dataset.skipped[0].kind, "written");
+  assert_holds(dataset.skipped[0].reason, part);
+  assert_holds(dataset.skipped[0].reason, "source.h5 is being written: another program holds its lock");
+  assert_null(strstr(dataset.skipped[0].reason, "put that file where it was"));
+  dataset_close(&dataset);
+}
+
+static void volumes_that_lie_in_files_that_are_written_are_in_use(void **state) {
+  (void)state;
+  make("good.h5", slices(2));
+  make_source("d", 2);
+  make_virtual("other/source.h5", 2);
+  int lock = hold("other/source.h5");
+  expect_in_use("reconstruction_esc in");
+  close(lock);
+  expect_volumes("a.h5 good.h5");
+  make_by(H5P_DEFAULT);
+  hid_t file = H5Fopen(support_path(&folder, "a.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+  H5Ldelete(file, "reconstruction_esc", H5P_DEFAULT);
+  assert_true(H5Lcreate_external("other/source.h5", "/d", file, "reconstruction_esc", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+  H5Fclose(file);
+  lock = hold("other/source.h5");
+  expect_in_use("reconstruction_esc in");
+  close(lock);
+  expect_volumes("a.h5 good.h5");
+}
+
+/* Images from k-space have the size that the header says: without it they would be other images. */
+static void facts_that_lie_in_files_that_are_written_are_not_missing(void **state) {
+  static const char *const names[] = {"ismrmrd_header", "acquisition", "patient_id", "max", "mask"};
+  (void)state;
+  make("good.h5", slices(2));
+  make_source("d", 2);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    make("a.h5", slices(2));
+    hid_t file = H5Fopen(support_path(&folder, "a.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(H5Lcreate_external("other/source.h5", "/d", file, names[i], H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    H5Fclose(file);
+    int lock = hold("other/source.h5");
+    expect_in_use(names[i]);
+    close(lock);
+    expect_volumes("a.h5 good.h5");
+  }
 }
 
 static void volumes_whose_external_files_are_missing_are_broken(void **state) {
@@ -1326,6 +1390,120 @@ static void what_was_left_out_is_printed(void **state) {
   dataset_close(&dataset);
 }
 
+/* ---- formats -------------------------------------------------------------------------------------------- */
+
+enum { TOY_SIDE = 8, TOY_SLICES = 3 };
+
+/* A format of one line of text, "COILS EMPTY": k-space of so many coils whose last columns are empty. */
+struct toy {
+  size_t coils, empty;
+};
+
+static bool toy_claims(const char *path) {
+  return strstr(path, ".toy");
+}
+
+static bool toy_open(void **file, const char *path, struct error *error) {
+  struct toy *toy = ARENA_NEW(folder.arena, struct toy, 1);
+  FILE *text = fopen(path, "r");
+  bool good = text && fscanf(text, "%zu %zu", &toy->coils, &toy->empty) == 2;
+  if (text) fclose(text);
+  *file = toy;
+  return good || fail_file(error, "%s is no toy", path);
+}
+
+static bool toy_describe(void *file, struct volume *volume, const struct options *with, struct error *error) {
+  const struct toy *toy = file;
+  (void)with;
+  strcpy(volume->key, "toy");
+  strcpy(volume->acquisition, "TOY");
+  volume->from_kspace = volume->has_mask = true;
+  volume->slices = TOY_SLICES;
+  volume->coils = toy->coils;
+  volume->height = volume->width = volume->said_height = volume->said_width = TOY_SIDE;
+  return volume_check_sizes(volume, error);
+}
+
+static bool toy_read(void *file, const struct volume *volume, size_t slice, float *to, struct error *error) {
+  const struct toy *toy = file;
+  (void)error;
+  for (size_t i = 0; i < volume_slice_floats(volume); i++)
+    to[i] = i / 2 % TOY_SIDE < TOY_SIDE - toy->empty ? (float)(100 * slice + i % 7 + 1) : 0;
+  return true;
+}
+
+static void toy_mask(void *file, const struct volume *volume, struct arena *arena, const uint8_t **mask,
+                     size_t *entries) {
+  const struct toy *toy = file;
+  uint8_t *columns = ARENA_NEW(arena, uint8_t, volume->width);
+  for (size_t x = 0; x < volume->width; x++) columns[x] = x < volume->width - toy->empty;
+  *mask = columns;
+  *entries = volume->width;
+}
+
+static size_t toys_closed;
+
+static void toy_close(void *file) {
+  toys_closed += file != NULL;
+}
+
+static const struct volume_format toy_format = {.name = "toy", .ending = ".toy", .claims = toy_claims, .open = toy_open,
+                                                .describe = toy_describe, .read = toy_read, .read_mask = toy_mask,
+                                                .close = toy_close};
+
+static struct volume make_toy(const char *line) {
+  const char *path = support_path(&folder, "a.toy");
+  support_write_text(path, line);
+  struct volume volume = volume_of(path);
+  assert_string_equal(volume.name, "a.toy");
+  volume.format = &toy_format;
+  return volume;
+}
+
+/* What its row tells is all that a volume is; whoever reads slices knows no format. */
+static void a_format_is_a_row(void **state) {
+  struct dataset dataset = {.volume_count = 1, .slice_count = TOY_SLICES};
+  struct reader *reader;
+  struct error error;
+  (void)state;
+  struct volume volume = make_toy("2 0");
+  toys_closed = 0;
+  assert_good(volume_open(&volume, &options, &error), &error);
+  assert_int_equal(toys_closed, 1);
+  assert_int_equal(volume.image_width, TOY_SIDE);
+  assert_string_equal(patient_of(&volume), "a.toy");
+  dataset.volumes = &volume;
+  assert_good(reader_open(&reader, &dataset, &error), &error);
+  for (size_t s = 0; s < TOY_SLICES; s++) {
+    const struct reader_slice *slice = reader_next(reader);
+    assert_non_null(slice);
+    assert_int_equal(slice->slice, s);
+    assert_true(slice->data[2] == 100 * (float)s + 3);
+  }
+  assert_null(reader_next(reader));
+  reader_close(reader);
+  assert_int_equal(toys_closed, 2);
+  volume = make_toy("2 4");
+  assert_false(volume_open(&volume, &options, &error));
+  assert_holds(error.text, "a.toy is undersampled: 50 % of the columns of its kspace are empty, and it has a mask");
+  volume = make_toy("0 0");
+  assert_false(volume_open(&volume, &options, &error));
+  volume = make_toy("two");
+  assert_false(volume_open(&volume, &options, &error));
+  assert_holds(error.text, "a.toy is no toy");
+  assert_int_equal(toys_closed, 4);
+}
+
+static void the_rows_claim_their_files(void **state) {
+  (void)state;
+  assert_ptr_equal(format_of("a/b.h5"), &format_hdf5);
+  assert_null(format_of("a/b.toy"));
+  assert_null(format_of(".h5"));
+  assert_ptr_equal(volume_of("a/b.toy").format, format_to_write());
+  assert_string_equal(format_endings(folder.arena), ".h5");
+  assert_non_null(format_to_write()->images);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, close_folder)
 
 int main(void) {
@@ -1369,6 +1547,8 @@ int main(void) {
       TEST(files_that_are_no_hdf5_are_broken),
       TEST(volumes_of_another_shape_are_broken),
       TEST(volumes_whose_sources_are_missing_are_broken),
+      TEST(volumes_that_lie_in_files_that_are_written_are_in_use),
+      TEST(facts_that_lie_in_files_that_are_written_are_not_missing),
       TEST(volumes_whose_external_files_are_missing_are_broken),
       TEST(volumes_of_a_filter_that_is_not_here_are_broken),
       TEST(volumes_of_another_type_are_broken),
@@ -1389,6 +1569,8 @@ int main(void) {
       TEST(a_thread_that_does_not_start_is_explained),
       TEST(a_crop_that_nobody_asked_for_is_said),
       TEST(what_was_left_out_is_printed),
+      TEST(a_format_is_a_row),
+      TEST(the_rows_claim_their_files),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,17 @@
 #include "engine/base/random.h"
 #include "engine/files/scene.h"
 #include "kernels/kernels.h"
+#include "engine/files/store.h"
 #include "systems/scan/load.h"
 #include "systems/scan/transform.h"
 #include "systems/scan/slice_cache.h"
 #include "tests/support.h"
 
 #include <complex.h>
+#include <fcntl.h>
 #include <math.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 static struct folder folder;
@@ -594,6 +597,23 @@ static void only_the_crop_must_be_finite(void **state) {
   unload(&loaded);
 }
 
+/* Nobody wrote the file when the data set was opened. */
+static void a_file_that_is_written_later_is_in_use(void **state) {
+  struct loaded loaded = {.good = false};
+  struct error error;
+  make_broken(3, 0);
+  assert_good(dataset_open(&loaded.dataset, &options, &error), &error);
+  int file = open(support_path(&folder, "0.h5"), O_RDWR);
+  assert_int_equal(flock(file, LOCK_EX | LOCK_NB), 0);
+  open_world(&loaded, *state);
+  assert_good(load_slices(loaded.world, &loaded.dataset, &options, folder.arena, &loaded.report, &error), &error);
+  assert_int_equal(loaded.report.slices, 8);
+  assert_int_equal(loaded.report.broken_volumes, 0);
+  assert_int_equal(loaded.report.written_volumes, 1);
+  close(file);
+  unload(&loaded);
+}
+
 /* The file was whole when the data set was opened. */
 static void a_file_cut_short_later_is_dropped(void **state) {
   struct loaded loaded = {.good = false};
@@ -842,20 +862,21 @@ static void odd_images_are_shifted_to_their_centre(void **state) {
 static void odd_axes_are_shifted_to_their_centre(void **state) {
   const size_t shape[] = {1, 5, 4};
   float data[40], got[40];
-  struct volume volume;
-  struct store *store;
+  struct volume volume = volume_of(support_path(&folder, "a.h5"));
   struct error error;
+  void *file;
   (void)state;
   for (size_t i = 0; i < 40; i++) data[i] = (float)i;
   write_file("a.h5", "kspace", STORE_C64, 3, shape, data, NULL, NULL);
   set("data.kspace_shift=both");
   options.data.pad = 8;
-  assert_good(volume_open(&store, &volume, support_path(&folder, "a.h5"), &options, &error), &error);
-  assert_good(volume_read(store, &volume, 0, got, &error), &error);
+  assert_good(volume_open(&volume, &options, &error), &error);
+  assert_good(volume_file_open(&file, &volume, &error), &error);
+  assert_good(volume_read(file, &volume, 0, got, &error), &error);
   for (size_t y = 0; y < 5; y++)
     for (size_t x = 0; x < 4; x++)
       assert_true(got[2 * ((y + 2) % 5 * 4 + (x + 2) % 4)] == data[2 * (y * 4 + x)]);
-  store_close(store);
+  volume_file_close(file, &volume);
 }
 
 static void values_of_no_magnitude_are_said(void **state) {
@@ -1073,6 +1094,7 @@ int main(void) {
       TEST(strict_refuses_what_is_not_finite),
       TEST(volumes_of_absurd_scale_are_dropped),
       TEST(only_the_crop_must_be_finite),
+      TEST(a_file_that_is_written_later_is_in_use),
       TEST(a_file_cut_short_later_is_dropped),
       TEST(constant_slices_are_counted),
       TEST(constant_slices_are_left_out),

@@ -390,6 +390,7 @@ static void refuse_without(const struct options *options, const char *name,
   const char *path = support_path(&folder, "toy_carried/last.h5");
   struct training toy;
   struct error error;
+  support_forget_sums(path);
   hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
   assert_true(file >= 0 && delete(file, name) >= 0 && H5Fclose(file) >= 0);
   assert_false(try_toy(&toy, options, support_path(&folder, "toy_carried"), 2, true, &error));

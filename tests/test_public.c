@@ -6,11 +6,13 @@
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -1351,6 +1353,31 @@ static void what_is_played_ends_where_a_step_is_refused(struct l2sr_config confi
   GOOD(l2sr_env_close(env));
 }
 
+/* Beyond the limit of a file's size the system's signal would end this program: a checkpoint's, or those of a driver's
+ * compiler. */
+static void a_limit_of_files_is_an_error(struct l2sr_config config) {
+  static const char *const large[] = {"data.size=32", "network.channels=16", "network.pools=3", "train.epochs=1",
+                                      "train.batch=4"};
+
+  struct rlimit before, limited;
+  struct sigaction ends = {.sa_handler = SIG_DFL}, drivers; /* LLVM in PoCL has one that ends the program, too */
+  sigset_t mask, pending;
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before) | sigaction(SIGXFSZ, &ends, &drivers), 0);
+  config.overrides = large;
+  config.override_count = sizeof large / sizeof *large;
+  limited = (struct rlimit){2 << 20, before.rlim_max};
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &limited), 0);
+  REFUSED(L2SR_BAD_FILE, "`ulimit -f` says how large a file may be", l2sr_train(&config, in_folder("large"), 0, NULL, NULL));
+  limited.rlim_cur = 8192;
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &limited), 0);
+  REFUSED(L2SR_FAILED, "this process may write 0.007812 MiB (ulimit -f, RLIMIT_FSIZE); set the limit to unlimited",
+          l2sr_train(&config, in_folder("larger"), 0, NULL, NULL));
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &before) | sigaction(SIGXFSZ, &drivers, NULL), 0);
+  assert_int_equal(sigpending(&pending) | pthread_sigmask(SIG_BLOCK, NULL, &mask), 0);
+  assert_int_equal(sigismember(&pending, SIGXFSZ) | sigismember(&mask, SIGXFSZ), 0);
+  assert_int_equal(access(in_folder("large/last.h5"), F_OK), -1);
+}
+
 static void training_tells_and_stops(void **state) {
   static const char *const small[] = {"data.size=32",   "network.channels=4", "network.pools=2",
                                       "train.epochs=3", "train.batch=4",      "train.log_every=1"};
@@ -1372,6 +1399,7 @@ static void training_tells_and_stops(void **state) {
   GOOD(l2sr_train(&config, in_folder("run"), 1, hear, &heard));
   assert_true(heard.lines >= 3 && heard.asked >= 1);
   assert_non_null(strstr(heard.last, "\"kind\":\"epoch\""));
+  a_limit_of_files_is_an_error(config);
   config.reconstructor = in_folder("run/best.h5");
   config.envs = ENVS;
   l2sr_env *env = open_by(&config);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static void assert_near(double found, double expected, double tolerance) {
   if (fabs(found - expected) <= tolerance) return;
@@ -864,6 +865,42 @@ static void logs_are_read(void **state) {
   support_close_folder(&folder);
 }
 
+static void expect_no_training(struct folder *all, const char *const parts[]) {
+  struct error error;
+  assert_false(report_add(report_make(all->arena), all->path, &error));
+  for (; *parts; parts++) assert_holds(error.text, *parts);
+}
+
+/* Files of other programs by these names: what was found and what a training has is said. */
+static void files_that_are_no_logs_are_refused(void **state) {
+  static const char log[] = "{\"kind\":\"epoch\",\"epoch\":1,\"val_ssim\":0.5}\n", binary[] = "\0\1\2\3\xff\n\0";
+  struct folder folder;
+  (void)state;
+  support_open_folder(&folder);
+  const char *logs = support_path(&folder, "log.jsonl"), *stages = support_path(&folder, "stages.jsonl");
+  support_write_text(logs, "{\"a\":1}\n{\"b\":2}\n");
+  expect_no_training(&folder, (const char *[]){"log.jsonl holds 2 whole lines of JSON, and none has \"kind\"", NULL});
+  support_write_text(logs, "no log");
+  expect_no_training(&folder, (const char *[]){"log.jsonl holds 0 whole lines of JSON", "it is no log of a training", NULL});
+  support_write(logs, binary, sizeof binary - 1);
+  expect_no_training(&folder, (const char *[]){"log.jsonl:1 is no JSON object on one line", NULL});
+  support_write_text(logs, log);
+  support_write_text(stages, "");
+  expect_no_training(&folder, (const char *[]){"has a log.jsonl, as a training of one stage, and a stages.jsonl that is empty",
+                                               "remove the one that is not of this training", NULL});
+  support_write_text(stages, "{\"a\":1}\n");
+  expect_no_training(&folder, (const char *[]){"stages.jsonl holds 1 whole line of JSON, and none has \"stage\"",
+                                               "it is no list of a training's stages", NULL});
+  support_write(stages, binary, sizeof binary - 1);
+  expect_no_training(&folder, (const char *[]){"stages.jsonl:1 is no JSON object on one line", NULL});
+  support_write_text(stages, "no list");
+  expect_no_training(&folder, (const char *[]){"stages.jsonl holds 0 whole lines", NULL});
+  unlink(logs);
+  support_write_text(stages, "");
+  expect_no_training(&folder, (const char *[]){"has a stages.jsonl, and no folder of a stage with a log.jsonl in it", NULL});
+  support_close_folder(&folder);
+}
+
 static void write_log(struct folder *all, const char *name, const char *text) {
   const char *path = support_path(all, name);
   assert_int_equal(mkdir(path, 0755), 0);
@@ -960,6 +997,7 @@ int main(void) {
       cmocka_unit_test(images_of_rows_that_are_not_there_are_refused),
       cmocka_unit_test(too_many_data_sets_are_refused),
       cmocka_unit_test(logs_are_read),
+      cmocka_unit_test(files_that_are_no_logs_are_refused),
       cmocka_unit_test(logs_of_other_methods_are_read),
       cmocka_unit_test(discounts_are_the_methods),
   };

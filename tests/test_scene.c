@@ -179,6 +179,7 @@ static void extends_is_refused_with_its_place(void **state) {
 static void keys_are_checked(void **state) {
   (void)state;
   expect_refusal("data:\n  size: 64\n  siez: 3\n", 3, "unknown key data.siez");
+  expect_refusal("data: {}\nnope: {}\n", 2, "unknown section nope");
   expect_refusal("data:\n  siez: 3\n", 2, "did you mean data.size?");
   expect_refusal("dat:\n  size: 3\n", 2, "did you mean data.size?");
   expect_refusal("data:\n  size: 64\n  path: x\n  size: 65\n", 0, "data.size stands twice in");
@@ -370,6 +371,9 @@ static void assignments_come_last(void **state) {
   assert_holds(error.text, "--set 'data.size' has no '='; write section.key=value");
   assert_false(assign("data.siez=96", &error));
   assert_holds(error.text, "unknown key data.siez at --set; did you mean data.size?");
+  assert_good(assign("data={}", &error), &error); /* Python's section without a key */
+  assert_false(assign("nope={}", &error));
+  assert_holds(error.text, "unknown section nope at --set");
   assert_false(assign("data.size=x", &error));
   assert_holds(error.text, "data.size is 'x' at --set");
   assert_false(assign("=5", &error));

@@ -1539,6 +1539,166 @@ static void folders_are_made(void **state) {
   assert_holds(error.text, "cannot make folder");
 }
 
+/* ---- checksums ----------------------------------------------------------------------------------------- */
+
+enum { SUMMED = 37 };
+
+struct summed {
+  float parameter[SUMMED], moment[SUMMED];
+  double history[3];
+  uint8_t mask[5];
+  double epoch, rate;
+  char scene[64], kind[16];
+};
+
+static struct summed summed_good(void) {
+  struct summed summed = {.history = {1, 0.5, 0.25}, .mask = {1, 0, 1, 1, 0}, .epoch = 3, .rate = 1e-3};
+  for (int i = 0; i < SUMMED; i++) summed.parameter[i] = (float)(i - 7) / 3, summed.moment[i] = (float)i / 64;
+  strcpy(summed.scene, "data: {size: 32}\n");
+  strcpy(summed.kind, "adam");
+  return summed;
+}
+
+/* As trainings write their checkpoints. */
+static void write_summed(const char *name, bool keep) {
+  const struct summed good = summed_good();
+  struct store *store = create(name);
+  struct error error;
+  if (keep) store_keep_sums(store);
+  write_all(store, "param/conv.weight", STORE_F32, 1, (size_t[]){SUMMED}, good.parameter, false);
+  write_all(store, "optimiser/first/conv.weight", STORE_F32, 1, (size_t[]){SUMMED}, good.moment, false);
+  write_all(store, "log/epoch/loss", STORE_F64, 1, (size_t[]){3}, good.history, false);
+  write_all(store, "mask", STORE_U8, 1, (size_t[]){5}, good.mask, true);
+  assert_good(store_put_number(store, "epoch", good.epoch, &error), &error);
+  assert_good(store_put_number(store, "optimiser_rate", good.rate, &error), &error);
+  assert_good(store_put_text(store, "scene", good.scene, &error), &error);
+  assert_good(store_write_text(store, "kind", good.kind, &error), &error);
+  commit(store);
+}
+
+/* False: refused, by an error that names the file. */
+static bool read_summed(const char *path, struct summed *to, struct error *error) {
+  struct store *store;
+  memset(to, 0, sizeof *to);
+  *error = (struct error){0};
+  if (!store_open(&store, path, error)) return false;
+  bool good = store_read_known(store, "param/conv.weight", STORE_F32, SUMMED, to->parameter, error) &&
+              store_read_known(store, "optimiser/first/conv.weight", STORE_F32, SUMMED, to->moment, error) &&
+              store_read_known(store, "log/epoch/loss", STORE_F64, 3, to->history, error) &&
+              store_read_known(store, "mask", STORE_U8, 5, to->mask, error);
+  good = good && (store_number(store, "epoch", &to->epoch) || fail_file(error, "%s has no epoch", path)) &&
+         (store_number(store, "optimiser_rate", &to->rate) || fail_file(error, "%s has no rate", path)) &&
+         (store_text(store, "scene", to->scene, sizeof to->scene) || fail_file(error, "%s has no scene", path)) &&
+         (store_text(store, "kind", to->kind, sizeof to->kind) || fail_file(error, "%s has no kind", path));
+  store_close(store);
+  return good;
+}
+
+/* Whichever bit changes, it is refused or changes nothing that is read. */
+static void no_changed_bit_is_taken(void **state) {
+  const struct summed good = summed_good();
+  struct summed found;
+  struct error error;
+  size_t bytes, refused = 0, sums = 0;
+  (void)state;
+  probe_with(getenv("L2SR_PROGRAM"));
+  write_summed("a.h5", true);
+  unsigned char *file = support_read(folder.arena, path_of("a.h5"), &bytes);
+  assert_good(read_summed(path_of("a.h5"), &found, &error), &error);
+  assert_memory_equal(&found, &good, sizeof good);
+  for (size_t at = 0; at < bytes; at += 3) {
+    if (!file[at] && at + 8 < bytes && at >= 8 && !memcmp(file + at - 8, (char[16]){0}, 16)) continue;
+    file[at] ^= (unsigned char)(1 << at % 8);
+    support_write(path_of("b.h5"), file, bytes);
+    file[at] ^= (unsigned char)(1 << at % 8);
+    if (read_summed(path_of("b.h5"), &found, &error)) {
+      if (memcmp(&found, &good, sizeof good)) fail_msg("byte %zu: another content is read", at);
+      continue;
+    }
+    refused++;
+    sums += strstr(error.text, "checksum") != NULL;
+    assert_holds(error.text, "b.h5");
+  }
+  probe_with(NULL);
+  assert_true(refused > 100 && sums > 50);
+}
+
+static size_t find_part(const unsigned char *file, size_t bytes, const void *part, size_t length) {
+  const unsigned char *place = memmem(file, bytes, part, length);
+  assert_non_null(place);
+  return (size_t)(place - file);
+}
+
+/* Each names the file and the dataset, what was found, what was expected, and what to do. */
+static void a_changed_bit_is_refused_by_name(void **state) {
+  const struct summed good = summed_good();
+  struct summed found;
+  struct error error;
+  size_t bytes;
+  (void)state;
+  write_summed("a.h5", true);
+  unsigned char *file = support_read(folder.arena, path_of("a.h5"), &bytes);
+  const struct {
+    const void *part;
+    size_t length;
+    const char *named;
+  } known[] = {{good.parameter, sizeof good.parameter, "param/conv.weight in "},
+               {good.moment, sizeof good.moment, "optimiser/first/conv.weight in "},
+               {good.history, sizeof good.history, "log/epoch/loss in "},
+               {&good.rate, sizeof good.rate, "the checksum of its attributes and of the names in it is "},
+               {good.scene, strlen(good.scene), "the checksum of its attributes and of the names in it is "},
+               {good.kind, strlen(good.kind), "the checksum of its attributes and of the names in it is "}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    size_t at = find_part(file, bytes, known[i].part, known[i].length) + known[i].length / 2;
+    file[at] ^= 1;
+    support_write(path_of("b.h5"), file, bytes);
+    file[at] ^= 1;
+    assert_false(read_summed(path_of("b.h5"), &found, &error));
+    assert_int_equal(error.code, L2SR_BAD_FILE);
+    assert_holds(error.text, known[i].named);
+    assert_holds(error.text, "b.h5");
+    assert_holds(error.text, "and it was written with ");
+    assert_holds(error.text, "take another file, or make it anew");
+  }
+}
+
+/* Earlier versions wrote none, and other programs change what they like and delete them. */
+static void files_without_checksums_are_read(void **state) {
+  const struct summed good = summed_good();
+  struct summed found;
+  struct error error;
+  struct stat with, without;
+  (void)state;
+  write_summed("a.h5", true);
+  write_summed("b.h5", false);
+  assert_good(read_summed(path_of("b.h5"), &found, &error), &error);
+  assert_memory_equal(&found, &good, sizeof good);
+  assert_int_equal(stat(path_of("a.h5"), &with) | stat(path_of("b.h5"), &without), 0);
+  assert_true(with.st_size < without.st_size + 2048); /* a file of four datasets */
+  support_forget_sums(path_of("a.h5"));
+  hid_t changed = H5Fopen(path_of("a.h5"), H5F_ACC_RDWR, H5P_DEFAULT), mask = H5Dopen2(changed, "mask", H5P_DEFAULT);
+  H5Dwrite(mask, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, (uint8_t[5]){0});
+  H5Dclose(mask);
+  H5Fclose(changed);
+  assert_good(read_summed(path_of("a.h5"), &found, &error), &error);
+  assert_int_equal(found.mask[0], 0);
+}
+
+/* Numbers may be read as others than were written. */
+static void a_checksum_is_of_what_was_written(void **state) {
+  double wide[SUMMED];
+  uint32_t words[5];
+  struct error error;
+  (void)state;
+  write_summed("a.h5", true);
+  struct store *store = open_store("a.h5");
+  assert_good(store_read_known(store, "param/conv.weight", STORE_F64, SUMMED, wide, &error), &error);
+  assert_true((float)wide[3] == summed_good().parameter[3]);
+  assert_good(store_read_known(store, "mask", STORE_U32, 5, words, &error), &error);
+  assert_int_equal(words[3], 1);
+  store_close(store);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, close_folder)
 
 int main(void) {
@@ -1599,6 +1759,10 @@ int main(void) {
       TEST(an_error_of_before_is_reported),
       TEST(logs_are_no_links),
       TEST(folders_are_made),
+      TEST(no_changed_bit_is_taken),
+      TEST(a_changed_bit_is_refused_by_name),
+      TEST(files_without_checksums_are_read),
+      TEST(a_checksum_is_of_what_was_written),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -515,6 +515,7 @@ static void one_training_a_folder(void **state) {
 static void damage(const char *path, const char *name, bool dataset, double value) {
   double values[4096];
   for (size_t i = 0; i < sizeof values / sizeof *values; i++) values[i] = value;
+  support_forget_sums(path);
   hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
   hid_t place = dataset ? H5Dopen2(file, name, H5P_DEFAULT) : H5Aopen(file, name, H5P_DEFAULT);
   herr_t code = dataset ? H5Dwrite(place, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values)
@@ -529,6 +530,7 @@ static void damage(const char *path, const char *name, bool dataset, double valu
 
 /* Takes an attribute away; text: puts this in its place. */
 static void take_attribute(const char *path, const char *name, const char *text) {
+  support_forget_sums(path);
   hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
   assert_true(H5Adelete(file, name) >= 0);
   if (text) {
@@ -604,6 +606,38 @@ static void damaged_checkpoints_are_refused(void **state) {
     damage(path, cases[i].name, cases[i].dataset, cases[i].value);
     refuse_open(&run, true, cases[i].text);
   }
+  arena_close(run.arena);
+}
+
+/* Flips one bit of a dataset's numbers where they lie in the file. */
+static void flip_bit(const char *path, const char *name) {
+  hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT), dataset = H5Dopen2(file, name, H5P_DEFAULT);
+  haddr_t place = H5Dget_offset(dataset);
+  size_t bytes;
+  assert_true(place != HADDR_UNDEF);
+  H5Dclose(dataset);
+  H5Fclose(file);
+  unsigned char *data = support_read(folder.arena, path, &bytes);
+  data[place] ^= 1;
+  support_write(path, data, bytes);
+}
+
+/* Values that differ by a rounding are as good as any: only a checksum tells. */
+static void checkpoints_of_a_changed_bit_are_refused(void **state) {
+  static const char *const names[] = {"param/conv2.2.bias", "optimiser/first/conv2.2.bias", "log/epoch/loss"};
+  struct run run;
+  size_t bytes;
+  (void)state;
+  const char *path = train_damaged(&run);
+  const void *good = support_read(folder.arena, path, &bytes);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    support_write(path, good, bytes);
+    flip_bit(path, names[i]);
+    refuse_open(&run, true, arena_text(run.arena, "%s in %s is damaged: its checksum is f", names[i], path));
+  }
+  support_write(path, good, bytes);
+  open_run(&run, true);
+  training_close(&run.training);
   arena_close(run.arena);
 }
 
@@ -733,6 +767,7 @@ static void forget_key(const char *path, const char *key) {
   store_close(store);
   char *line = strstr(scene, key), *next = strchr(line, '\n') + 1;
   memmove(line, next, strlen(next) + 1);
+  support_forget_sums(path);
   hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
   H5Tset_size(type, strlen(scene) + 1);
   H5Adelete(file, "scene");
@@ -816,6 +851,7 @@ int main(void) {
       cmocka_unit_test(other_validation_data_are_refused),
       cmocka_unit_test(one_training_a_folder),
       cmocka_unit_test(damaged_checkpoints_are_refused),
+      cmocka_unit_test(checkpoints_of_a_changed_bit_are_refused),
       cmocka_unit_test(damaged_facts_are_refused),
       cmocka_unit_test(a_best_checkpoint_that_went_is_noticed),
       cmocka_unit_test(logs_that_were_cut_go_on),

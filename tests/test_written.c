@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,6 +53,7 @@ static void expect_refusal(const char *name, const char *part) {
   assert_false(store_open(&store, path_of(name), &error));
   assert_null(store);
   assert_int_equal(error.code, L2SR_BAD_FILE);
+  assert_int_equal(error.is_busy, strstr(part, "being written") != NULL);
   assert_holds(error.text, part);
   assert_holds(error.text, path_of(name));
 }
@@ -101,12 +103,9 @@ static void end_writer(struct writer writer) {
 static void a_file_under_a_lock_is_refused(void **state) {
   (void)state;
   write_file("a.h5");
-  assert_false(store_is_written(path_of("a.h5")));
   struct writer writer = start_writer("a.h5", false);
   expect_refusal("a.h5", "is being written: another program holds its lock");
-  assert_true(store_is_written(path_of("a.h5")));
   end_writer(writer);
-  assert_false(store_is_written(path_of("a.h5")));
   store_close(open_store("a.h5"));
 }
 
@@ -162,23 +161,141 @@ static void a_marked_file_is_refused(void **state) {
 }
 
 /* libhdf5 alone opens what a link leads to. */
-static void a_linked_file_under_a_lock_is_refused(void **state) {
-  struct store_shape shape;
+static void link_outside(hid_t file) {
+  assert_true(H5Lcreate_external("far.h5", "/x", file, "far", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+}
+
+static void link_to_a_link(hid_t file) {
+  hid_t near = H5Fcreate(path_of("near.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  assert_true(H5Lcreate_external("far.h5", "/x", near, "y", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+  H5Fclose(near);
+  assert_true(H5Lcreate_external("near.h5", "/y", file, "far", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+}
+
+static void map_outside(hid_t file) {
+  hid_t space = H5Screate_simple(1, (hsize_t[]){3}, NULL), list = H5Pcreate(H5P_DATASET_CREATE);
+  assert_true(H5Pset_virtual(list, space, "far.h5", "x", space) >= 0);
+  hid_t dataset = H5Dcreate2(file, "far", H5T_STD_U8LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+  assert_true(dataset >= 0);
+  H5Dclose(dataset);
+  H5Pclose(list);
+  H5Sclose(space);
+}
+
+static void make_linked(void (*link)(hid_t file)) {
+  hid_t file = H5Fcreate(path_of("a.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  assert_true(file >= 0);
+  link(file);
+  H5Fclose(file);
+}
+
+static bool read_far(struct error *error) {
+  struct store *store = open_store("a.h5");
+  uint8_t values[3] = {0};
+  *error = (struct error){0};
+  bool good = store_check_held(store, "far", error) && store_read_known(store, "far", STORE_U8, 3, values, error);
+  if (good) assert_memory_equal(values, "\1\2\3", 3);
+  store_close(store);
+  return good;
+}
+
+static void expect_far_refusal(const char *part) {
+  struct error error;
+  assert_false(read_far(&error));
+  assert_true(error.is_busy);
+  assert_int_equal(error.code, L2SR_BAD_FILE);
+  assert_holds(error.text, "far in ");
+  assert_holds(error.text, "a.h5 lies in another file: ");
+  assert_holds(error.text, "far.h5 is ");
+  assert_holds(error.text, part);
+  assert_null(strstr(error.text, "put that file where it was"));
+}
+
+static void what_lies_in_a_file_that_is_written_is_refused(void **state) {
+  static void (*const links[])(hid_t file) = {link_outside, link_to_a_link, map_outside};
   struct error error;
   (void)state;
+  for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+    write_file("far.h5");
+    make_linked(links[i]);
+    struct writer writer = start_writer("far.h5", false);
+    expect_far_refusal("being written: another program holds its lock");
+    end_writer(writer);
+    assert_good(read_far(&error), &error);
+    end_writer(start_writer("far.h5", true));
+    expect_far_refusal("marked as being written: wait until its writer closes it");
+    unlink(path_of("far.h5"));
+    assert_false(read_far(&error)); /* gone, and nobody writes it */
+    assert_false(error.is_busy);
+  }
+}
+
+/* What is told beside the samples is not missing while its file is written. */
+static void a_value_in_a_file_that_is_written_is_not_missing(void **state) {
+  struct error error = {0};
+  (void)state;
   write_file("far.h5");
-  hid_t file = H5Fcreate(path_of("a.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-  assert_true(H5Lcreate_external("far.h5", "/x", file, "link", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-  H5Fclose(file);
+  make_linked(link_outside);
   struct store *store = open_store("a.h5");
-  int far = open(path_of("far.h5"), O_RDWR);
-  assert_int_equal(flock(far, LOCK_EX), 0);
-  assert_false(store_shape(store, "link", &shape, &error));
-  assert_holds(error.text, "far.h5, which another program writes: wait until it closes that file");
-  assert_int_equal(flock(far, LOCK_UN), 0);
-  assert_good(store_shape(store, "link", &shape, &error), &error);
-  close(far);
+  struct writer writer = start_writer("far.h5", false);
+  assert_false(store_check_free(store, "far", &error));
+  assert_true(error.is_busy);
+  assert_good(store_check_free(store, "other", &error), &error);
+  end_writer(writer);
+  assert_good(store_check_free(store, "far", &error), &error);
+  unlink(path_of("far.h5"));
+  assert_good(store_check_free(store, "far", &error), &error);
   store_close(store);
+}
+
+/* ---- files that cannot be opened ------------------------------------------------------------------------ */
+
+enum { FAR = 40 };
+
+/* far 0.h5 to far 39.h5, of which a virtual dataset takes one entry each. */
+static void map_many(void) {
+  const hsize_t size[] = {FAR}, one[] = {1};
+  hid_t list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, size, NULL);
+  hid_t part = H5Screate_simple(1, size, NULL), from = H5Screate_simple(1, (hsize_t[]){3}, NULL);
+  for (hsize_t i = 0; i < FAR; i++) {
+    const char *name = arena_text(folder.arena, "far%d.h5", (int)i);
+    write_file(name);
+    H5Sselect_hyperslab(part, H5S_SELECT_SET, &i, NULL, one, NULL);
+    H5Sselect_hyperslab(from, H5S_SELECT_SET, (hsize_t[]){2}, NULL, one, NULL);
+    assert_true(H5Pset_virtual(list, part, name, "x", from) >= 0);
+  }
+  hid_t file = H5Fcreate(path_of("a.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  H5Dclose(H5Dcreate2(file, "many", H5T_STD_U8LE, space, H5P_DEFAULT, list, H5P_DEFAULT));
+  H5Fclose(file);
+  H5Sclose(from), H5Sclose(part), H5Sclose(space), H5Pclose(list);
+}
+
+/* libhdf5 takes zeros for the files of a virtual dataset that it cannot open. */
+static void more_files_than_may_be_open_are_refused(void **state) {
+  struct rlimit before, limited;
+  uint8_t values[FAR] = {0};
+  struct error error;
+  (void)state;
+  map_many();
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+  for (int few = 0; few < 2; few++) {
+    struct store *store = open_store("a.h5");
+    limited = (struct rlimit){few ? 32 : 128, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limited), 0);
+    bool good = store_read_known(store, "many", STORE_U8, FAR, values, &error);
+    store_close(store);
+    assert_int_equal(good, !few);
+    for (int i = 0; good && i < FAR; i++) assert_int_equal(values[i], 3);
+  }
+  assert_holds(error.text, "files more must be open at once for the files that many in ");
+  assert_holds(error.text, "and may have 32 (ulimit -n, RLIMIT_NOFILE); raise the limit to 256");
+  assert_int_equal(error.code, L2SR_FAILED);
+  limited.rlim_cur = 4;
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &limited), 0);
+  struct store *store;
+  assert_false(store_open(&store, path_of("a.h5"), &error));
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+  assert_holds(error.text, "may have 4 (ulimit -n, RLIMIT_NOFILE)");
 }
 
 /* ---- this program's own files -------------------------------------------------------------------------- */
@@ -210,7 +327,9 @@ int main(void) {
       TEST(readers_share),
       TEST(locks_may_be_turned_off),
       TEST(a_marked_file_is_refused),
-      TEST(a_linked_file_under_a_lock_is_refused),
+      TEST(what_lies_in_a_file_that_is_written_is_refused),
+      TEST(a_value_in_a_file_that_is_written_is_not_missing),
+      TEST(more_files_than_may_be_open_are_refused),
       TEST(a_file_that_took_its_place_is_read_at_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

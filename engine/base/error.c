@@ -8,19 +8,21 @@ const char *l2sr_version(void) {
   return L2SR_VERSION;
 }
 
-#define DEFINE_FAIL(name, its_code)                                                                          \
+#define DEFINE_FAIL(name, its_code, busy)                                                                        \
   bool name(struct error *error, const char *format, ...) {                                                  \
     va_list list;                                                                                            \
     va_start(list, format);                                                                                  \
     vsnprintf(error->text, sizeof error->text, format, list);                                                \
     va_end(list);                                                                                            \
     error->code = its_code;                                                                                  \
+    error->is_busy = busy;                                                                                   \
     return false;                                                                                            \
   }
-DEFINE_FAIL(fail, L2SR_FAILED)
-DEFINE_FAIL(fail_usage, L2SR_WRONG_USAGE)
-DEFINE_FAIL(fail_file, L2SR_BAD_FILE)
-DEFINE_FAIL(fail_memory, L2SR_NO_MEMORY)
+DEFINE_FAIL(fail, L2SR_FAILED, false)
+DEFINE_FAIL(fail_usage, L2SR_WRONG_USAGE, false)
+DEFINE_FAIL(fail_file, L2SR_BAD_FILE, false)
+DEFINE_FAIL(fail_busy, L2SR_BAD_FILE, true)
+DEFINE_FAIL(fail_memory, L2SR_NO_MEMORY, false)
 
 bool fail_as(struct error *error, enum l2sr_code code, const char *format, ...) {
   va_list list;
@@ -28,6 +30,7 @@ bool fail_as(struct error *error, enum l2sr_code code, const char *format, ...) 
   vsnprintf(error->text, sizeof error->text, format, list);
   va_end(list);
   error->code = code;
+  error->is_busy = false;
   return false;
 }
 

@@ -14,19 +14,21 @@
 struct error {
   char text[1536];
   enum l2sr_code code;
+  bool is_busy; /* another program writes what was asked for: once it has ended that, it may be good */
 };
 
 /* Writes the text and returns false, so that a refusal reads `return fail(error, "...")`. The code is
- * L2SR_FAILED; the next three say what they give. */
+ * L2SR_FAILED; the next three say what they give. fail_busy gives L2SR_BAD_FILE and is_busy. */
 bool fail(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool fail_usage(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool fail_file(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool fail_busy(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool fail_memory(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool fail_as(struct error *error, enum l2sr_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts context in front of the text that is already there ("context: text") and returns false; the code
- * stays. Context that does not fit is cut, never the text. */
+/* Puts context in front of the text that is already there ("context: text") and returns false; code
+ * and is_busy stay. Context that does not fit is cut, never the text. */
 bool fail_in(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Ends the call: a `rescue` that is under way returns, else the program's handler is called (l2sr_on_fatal).

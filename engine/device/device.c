@@ -107,35 +107,51 @@ static void read_facts(const struct found *found, struct device_facts *facts) {
   if (facts->maker == MAKER_NVIDIA) facts->largest = facts->memory; /* says a quarter, gives all (measured) */
 }
 
-static bool loaded; /* OpenCL's drivers, once in a process; LOCK_DEVICES guards it */
+static struct {
+  bool are_loaded, have_threads;
+} drivers; /* OpenCL's, once in a process; LOCK_DEVICES guards it */
 
 bool device_load(struct error *error) {
   HOLD(LOCK_DEVICES);
-  return loaded || (loaded = room_for_drivers(error));
+  return drivers.are_loaded || (drivers.are_loaded = room_for_drivers(error));
 }
 
-static size_t find_devices(struct found list[MOST]) {
+/* PoCL starts its threads when its devices are asked for. */
+bool device_may_list(cl_platform_id platform, struct error *error) {
   HOLD(LOCK_DEVICES);
-  struct error ignored; /* device_open tells it */
-  if (!device_load(&ignored)) return 0;
+  char name[128] = "";
+  clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
+  if (drivers.have_threads || !strstr(name, "Portable Computing Language")) return true;
+  return drivers.have_threads = room_for_pocl(error);
+}
+
+static void add_devices(cl_platform_id platform, struct found list[MOST], size_t *count) {
+  cl_device_id ids[16];
+  cl_uint id_count = 0;
+  if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 16, ids, &id_count) != CL_SUCCESS) return;
+  for (cl_uint i = 0; i < id_count && i < 16 && *count < MOST; i++)
+    list[(*count)++] = (struct found){ids[i], platform};
+}
+
+/* left_out: why devices are missing for which the process has no room; its code is L2SR_GOOD where none are. */
+static size_t find_devices(struct found list[MOST], struct error *left_out) {
+  HOLD(LOCK_DEVICES);
   cl_platform_id platforms[16];
   cl_uint platform_count = 0;
   size_t count = 0;
+  *left_out = (struct error){.code = L2SR_GOOD};
+  if (!device_load(left_out)) return 0;
   if (clGetPlatformIDs(16, platforms, &platform_count) != CL_SUCCESS) return 0;
   if (platform_count > 16) platform_count = 16;
-  for (cl_uint p = 0; p < platform_count; p++) {
-    cl_device_id ids[16];
-    cl_uint id_count = 0;
-    if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 16, ids, &id_count) != CL_SUCCESS) continue;
-    for (cl_uint i = 0; i < id_count && i < 16 && count < MOST; i++)
-      list[count++] = (struct found){ids[i], platforms[p]};
-  }
+  for (cl_uint p = 0; p < platform_count; p++)
+    if (device_may_list(platforms[p], left_out)) add_devices(platforms[p], list, &count);
   return count;
 }
 
 size_t device_list(device_see *see, void *context) {
   struct found list[MOST];
-  size_t count = find_devices(list);
+  struct error ignored; /* device_open tells it */
+  size_t count = find_devices(list, &ignored);
   for (size_t i = 0; i < count; i++) {
     struct device_facts facts;
     read_facts(&list[i], &facts);
@@ -169,9 +185,9 @@ static bool matches(const char *select, size_t index, const struct device_facts 
 static bool select_device(const char *select, struct found *chosen, struct device_facts *facts,
                           struct error *error) {
   struct found list[MOST];
-  if (!device_load(error)) return false;
-  size_t count = find_devices(list);
-  if (!count) return device_none(error);
+  struct error left_out;
+  size_t count = find_devices(list, &left_out);
+  if (!count && left_out.code == L2SR_GOOD) return device_none(error);
   if (!*select && getenv("L2SR_DEVICE")) select = getenv("L2SR_DEVICE");
   const char *choices[] = {*select ? select : "gpu", *select ? NULL : "accelerator", *select ? NULL : "0"};
   for (size_t w = 0; w < 3 && choices[w]; w++)
@@ -180,6 +196,10 @@ static bool select_device(const char *select, struct found *chosen, struct devic
       *chosen = list[i];
       if (matches(choices[w], i, facts)) return true;
     }
+  if (left_out.code != L2SR_GOOD) {
+    *error = left_out;
+    return false;
+  }
   char names[512];
   size_t used = 0;
   names[0] = 0;
@@ -368,7 +388,7 @@ static cl_int use_first(struct device *device, cl_mem buffer) {
 }
 
 /* A CPU's buffers are memory of the process, which compiling kernels needs too. */
-static bool has_room(const struct device *device, size_t bytes, const char *what, struct error *error) {
+bool device_has_room(const struct device *device, size_t bytes, const char *what, struct error *error) {
   char all[256];
   if (device->facts.kind & CL_DEVICE_TYPE_GPU) return true;
   snprintf(all, sizeof all, "%s and compiling kernels", what);
@@ -378,7 +398,7 @@ static bool has_room(const struct device *device, size_t bytes, const char *what
 cl_mem device_buffer(struct device *device, size_t bytes, const char *what, struct error *error) {
   cl_int code = CL_SUCCESS;
   cl_mem buffer = NULL;
-  if (!has_room(device, bytes, what, error)) return NULL;
+  if (!device_has_room(device, bytes, what, error)) return NULL;
   if (device->bytes + bytes <= device->facts.memory)
     buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE, bytes ? bytes : 1, NULL, &code);
   else

@@ -78,6 +78,8 @@ bool device_finish(struct device *device, struct error *error);
 /* Waits for everything enqueued, and times the launches after it, by another queue; NULL: no more. */
 bool device_profile(struct device *device, struct profile *profile, struct error *error);
 
+/* Whether the process has room for so many bytes more of a CPU's device, and for compiling kernels. */
+bool device_has_room(const struct device *device, size_t bytes, const char *what, struct error *error);
 /* Makes a buffer; the refusal names what it was for and how much the device has. NULL on failure. */
 cl_mem device_buffer(struct device *device, size_t bytes, const char *what, struct error *error);
 void device_release(struct device *device, cl_mem buffer, size_t bytes);
@@ -111,6 +113,7 @@ const char *device_code_name(cl_int code); /* "CL_OUT_OF_RESOURCES" */
 /* Refuses where the process may not have what OpenCL's drivers take (engine/device/room.h), for they end the
  * program then. The functions below find nothing where it refuses. */
 bool device_load(struct error *error);
+bool device_may_list(cl_platform_id platform, struct error *error); /* else its devices must not be asked for */
 
 /* Calls `see` for every device there is, in the order of the indices. */
 typedef void device_see(size_t index, const struct device_facts *facts, void *context);

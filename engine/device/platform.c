@@ -45,18 +45,21 @@ size_t device_platforms(device_see_platform *see, void *context) {
   cl_platform_id platforms[MOST];
   cl_uint count = 0;
   struct error ignored; /* device_open tells it */
+  size_t seen = 0;
   if (!device_load(&ignored)) return 0;
   if (clGetPlatformIDs(MOST, platforms, &count) != CL_SUCCESS) return 0;
   if (count > MOST) count = MOST;
   for (cl_uint i = 0; i < count; i++) {
     char name[128] = "", cause[512];
+    if (!device_may_list(platforms[i], &ignored)) continue;
     cl_uint devices = 0;
     clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
     cl_int code = clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 0, NULL, &devices);
     write_cause(cause, sizeof cause, name);
     see(name, code == CL_SUCCESS && !devices ? CL_DEVICE_NOT_FOUND : code, cause, context);
+    seen++;
   }
-  return count;
+  return seen;
 }
 
 static void say_platform(const char *name, cl_int code, const char *cause, void *context) {

@@ -184,7 +184,8 @@ bool program_build(cl_program *program, struct device *device, const struct sour
   name_program(arena, device, prelude, source, options, key);
   *program = device_kept_program(device, key);
   bool good = *program != NULL;
-  if (!good && !room_for(room_for_kernels(), "compiling kernels", error)) {
+  if (!good && (!room_for(room_for_kernels(), "compiling kernels", error) ||
+                (device->facts.keeps_programs && !room_for_compiled(error)))) {
     arena_close(arena);
     return false;
   }

@@ -1,5 +1,10 @@
 #include "engine/device/room.h"
 
+#include "engine/base/log.h"
+#include "engine/files/descriptors.h"
+
+#include <dirent.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +14,9 @@
 #include <unistd.h>
 
 /* Measured with PoCL 3.1 and LLVM 14: loading takes 390 MiB, compiling networks up to 350 more. An allocator
- * keeps an arena of 64 MiB for every thread. */
-enum { MIB = 1 << 20, LOADED = 400, COMPILED = 384, ARENA = 64, STACK = 8, THREADS_MOST = 1024 };
+ * keeps an arena of 64 MiB for every thread. What is advised is enough for what comes later, too: the buffers and
+ * networks of scenes as this program has them. */
+enum { MIB = 1 << 20, LOADED = 400, COMPILED = 384, ARENA = 64, STACK = 8, THREADS_MOST = 1024, FILES = 16, COMPILED_FILE = 2, LATER = 1024, STEP = 256 };
 
 struct limit {
   int kind;
@@ -45,7 +51,13 @@ static bool is_there(size_t bytes) {
   return true;
 }
 
-bool room_for(size_t bytes, const char *what, struct error *error) {
+/* A limit, in MiB, that holds so much and what comes later. */
+static double enough(double bytes) {
+  return STEP * ceil((bytes / MIB + LATER) / STEP);
+}
+
+/* `later`: what is known to be needed after it. */
+static bool find_room(size_t bytes, size_t later, const char *what, struct error *error) {
   struct limit space, data;
   bool limits_space = limit_of(RLIMIT_AS, &space), limits_data = limit_of(RLIMIT_DATA, &data);
   if ((!limits_space && !limits_data) || is_there(bytes)) return true;
@@ -55,9 +67,23 @@ bool room_for(size_t bytes, const char *what, struct error *error) {
   return fail_memory(
       error,
       "%.0f MiB more of %s are needed for %s: this process has taken %.0f MiB and may have %.0f MiB "
-      "(%s; clusters set it, as SGE's h_vmem); raise the limit to %.0f MiB or more",
+      "(%s; clusters set it, as SGE's h_vmem); raise the limit to %.0f MiB",
       (double)bytes / MIB, limit->what, what, used / MIB, limit->most / MIB, limit->name,
-      (used + (double)bytes) / MIB + 1);
+      enough(used + (double)bytes + (double)later));
+}
+
+bool room_for(size_t bytes, const char *what, struct error *error) {
+  return find_room(bytes, 0, what, error);
+}
+
+bool room_for_compiled(struct error *error) {
+  struct rlimit own;
+  if (getrlimit(RLIMIT_FSIZE, &own) || own.rlim_cur == RLIM_INFINITY || own.rlim_cur >= (rlim_t)COMPILED_FILE * MIB)
+    return true;
+  return fail_as(error, L2SR_FAILED,
+                 "PoCL's compiler writes files of up to %d MiB, and ends the program where it cannot: this process may "
+                 "write %.4g MiB (ulimit -f, RLIMIT_FSIZE); set the limit to unlimited",
+                 COMPILED_FILE, (double)own.rlim_cur / MIB);
 }
 
 size_t room_for_kernels(void) {
@@ -66,7 +92,7 @@ size_t room_for_kernels(void) {
 
 /* ---- drivers ------------------------------------------------------------------------------------------- */
 
-/* What PoCL starts, which has the devices of most machines with such limits. */
+/* What PoCL starts when its devices are listed. */
 static size_t count_threads(void) {
   const char *set = getenv("POCL_MAX_PTHREAD_COUNT");
   long count = set && atol(set) > 0 ? atol(set) : sysconf(_SC_NPROCESSORS_ONLN);
@@ -103,19 +129,51 @@ static bool check_threads(size_t count, struct error *error) {
   size_t started = start_threads(count);
   return started == count ||
          fail_memory(error,
-                     "OpenCL's driver needs %zu threads, and %zu could be started: this user may have %llu "
+                     "PoCL needs %zu threads, and %zu could be started: this user may have %llu "
                      "processes and threads in all (ulimit -u, RLIMIT_NPROC); end some, raise the limit, or "
                      "set POCL_MAX_PTHREAD_COUNT to a smaller number",
                      count, started, (unsigned long long)limit.rlim_cur);
 }
 
+static size_t thread_bytes(void) {
+  return count_threads() * (stack_bytes() + (size_t)ARENA * MIB);
+}
+
+static bool names_pocl(const char *path) {
+  char line[4096] = "";
+  FILE *file = fopen(path, "r");
+  if (!file) return true;
+  bool named = fgets(line, sizeof line, file) && strstr(line, "pocl");
+  fclose(file);
+  return named;
+}
+
+/* By the list of drivers; where there is none, nobody knows. */
+static bool may_have_pocl(void) {
+  const char *set = getenv("OCL_ICD_VENDORS"), *folder = set && *set ? set : "/etc/OpenCL/vendors";
+  char path[4096];
+  DIR *list = opendir(folder);
+  bool found = !list;
+  for (struct dirent *entry; list && !found && (entry = readdir(list));) {
+    const char *ending = strrchr(entry->d_name, '.');
+    snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+    found = ending && !strcmp(ending, ".icd") && names_pocl(path);
+  }
+  if (list) closedir(list);
+  return found;
+}
+
 bool room_for_drivers(struct error *error) {
-  size_t threads = count_threads(), each = stack_bytes() + (size_t)ARENA * MIB;
+  static const char what[] = "an OpenCL driver with its compiler";
+  return descriptors_for(FILES, what, error) &&
+         find_room((size_t)(LOADED + COMPILED) * MIB, may_have_pocl() ? thread_bytes() : 0, what, error);
+}
+
+bool room_for_pocl(struct error *error) {
+  size_t threads = count_threads();
   char what[128];
-  snprintf(what, sizeof what, "an OpenCL driver with its compiler and %zu threads (POCL_MAX_PTHREAD_COUNT)",
-           threads);
-  return room_for((size_t)(LOADED + COMPILED) * MIB + threads * each, what, error) &&
-         check_threads(threads, error);
+  snprintf(what, sizeof what, "PoCL's compiler and %zu thread%s (POCL_MAX_PTHREAD_COUNT)", threads, plural(threads));
+  return room_for((size_t)COMPILED * MIB + thread_bytes(), what, error) && check_threads(threads, error);
 }
 
 bool room_is_limited(void) {

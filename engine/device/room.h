@@ -10,10 +10,12 @@
 /* Refuses where a limit of the process (RLIMIT_AS, RLIMIT_DATA) has less than so many bytes left; `what`
  * needs them, in words. The text has what is needed, what limits it and what to do. */
 bool room_for(size_t bytes, const char *what, struct error *error);
-/* The same for what loading the drivers takes, the threads of one for CPUs among it. */
+/* The same for what loading the drivers takes, and for the files that they open. */
 bool room_for_drivers(struct error *error);
+bool room_for_pocl(struct error *error); /* for what listing its devices starts: a thread for every CPU */
 /* What must stay when all buffers are made: kernels are compiled at their first launch. */
 size_t room_for_kernels(void);
+bool room_for_compiled(struct error *error); /* for the files of PoCL's compiler, each of which has a limit */
 bool room_is_limited(void); /* in memory */
 /* The limits that may be why a driver fails, as a part of a sentence that begins with "; "; "" where there
  * are none. */

@@ -84,6 +84,8 @@ static bool check_room(const struct world_setup *setup, const struct device *dev
     if (t != grow_table) others += bytes;
     if (bytes > most_bytes) most_bytes = bytes, largest = t;
   }
+  if (total <= device->facts.memory - device->bytes && !device_has_room(device, total, "the scene's columns", error))
+    return false;
   if (total <= device->facts.memory - device->bytes &&
       setup->rows[grow_table] <= rows_in_one_buffer(setup, device, grow_table))
     return true;

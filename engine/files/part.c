@@ -1,5 +1,7 @@
 #include "engine/files/part.h"
 
+#include "engine/files/descriptors.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -188,7 +190,7 @@ void part_help(const char *path, const char *reason, char *text, size_t size) {
 
 bool part_refuse(const char *doing, const char *path, const char *beside, struct error *error) {
   char help[256];
-  const char *reason = strerror(errno ? errno : EIO);
+  const char *reason = descriptors_reason(errno ? errno : EIO);
   part_help(beside, reason, help, sizeof help);
   return fail_file(error, "cannot %s %s: %s%s", doing, path, reason, help);
 }
@@ -257,7 +259,7 @@ FILE *file_read(const char *path, struct error *error) {
   FILE *file = plain ? fdopen(descriptor, "rb") : NULL;
   if (file) return file;
   fail_file(error, "cannot open %s: %s", path,
-            descriptor < 0 || plain    ? strerror(errno)
+            descriptor < 0 || plain    ? descriptors_reason(errno)
             : S_ISDIR(status.st_mode)  ? "it is a folder; name a file"
             : S_ISFIFO(status.st_mode) ? "it is a pipe, not a file; write what comes through it into a file"
                                        : "it is not a file");
@@ -275,7 +277,7 @@ static bool is_given(const char *path) {
 FILE *file_read_given(const char *path, struct error *error) {
   if (!is_given(path)) return file_read(path, error);
   FILE *file = fopen(path, "rb");
-  if (!file) fail_file(error, "cannot open %s: %s", path, strerror(errno));
+  if (!file) fail_file(error, "cannot open %s: %s", path, descriptors_reason(errno));
   return file;
 }
 
@@ -285,11 +287,11 @@ bool file_append(FILE **file, const char *path, struct error *error) {
   if (descriptor < 0 && errno == ELOOP)
     return fail_file(error, "cannot write %s: it is a link to another file; remove it, or name another place",
                      path);
-  if (descriptor < 0) return fail_file(error, "cannot write %s: %s", path, strerror(errno));
+  if (descriptor < 0) return fail_file(error, "cannot write %s: %s", path, descriptors_reason(errno));
   bool plain = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
   if (plain && (*file = fdopen(descriptor, "ab"))) return true;
   close(descriptor);
-  return fail_file(error, "cannot write %s: %s", path, plain ? strerror(errno) : "it is no file");
+  return fail_file(error, "cannot write %s: %s", path, plain ? descriptors_reason(errno) : "it is no file");
 }
 
 /* ---- folders ------------------------------------------------------------------------------------------- */
@@ -321,7 +323,7 @@ static bool try_folder(const char *path, struct error *error) {
   int made = part_make(&part, file, NULL, NULL);
   if (made < 0)
     return fail_file(error, "cannot write into %s: %s; name another place for the output", path,
-                     strerror(errno));
+                     descriptors_reason(errno));
   close(made);
   part_drop(&part);
   return true;

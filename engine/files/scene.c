@@ -91,13 +91,23 @@ static bool set_key(struct walk *walk, const char *section, struct error *error)
   return option_set(walk->table, walk->values, walk->arena, key, text, where, error);
 }
 
+/* One without keys has none that would be refused. */
+static bool check_section(const struct option_table *table, const char *section, const char *where,
+                          struct error *error) {
+  for (size_t i = 0; i < table->count; i++)
+    if (!strcmp(table->rows[i].section, section)) return true;
+  return fail_usage(error, "unknown section %s at %s; `l2sr describe options` lists all keys", section, where);
+}
+
 static bool read_section(struct walk *walk, const char *section, struct error *error) {
   if (walk->event.type != YAML_MAPPING_START_EVENT)
     return fail_usage(error, "%s:%zu: section %s must hold key: value lines", walk->path, line_of(walk),
                       section);
-  for (;;) {
+  const char *where = arena_text(walk->arena, "%s:%zu", walk->path, line_of(walk));
+  for (bool empty = true;; empty = false) {
     if (!next_event(walk, error)) return false;
-    if (walk->event.type == YAML_MAPPING_END_EVENT) return true;
+    if (walk->event.type == YAML_MAPPING_END_EVENT)
+      return !empty || check_section(walk->table, section, where, error);
     if (!set_key(walk, section, error)) return false;
   }
 }
@@ -276,6 +286,7 @@ bool scene_assign(const struct option_table *table, void *values, struct arena *
   const char *key = arena_text(arena, "%.*s", (int)(equals - assignment), assignment), *value = equals + 1;
   const struct option *row = option_find(table, key);
   size_t length = strlen(value);
+  if (!strcmp(value, "{}") && !strchr(key, '.')) return check_section(table, key, where, error);
   if (row && row->type == OPTION_LIST && length >= 2 && value[0] == '[' && value[length - 1] == ']')
     value = arena_text(arena, "%.*s", (int)length - 2, value + 1);
   return option_set(table, values, arena, key, value, where, error);

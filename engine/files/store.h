@@ -26,9 +26,9 @@ struct store_shape {
 };
 
 /* Names what is wrong with a file that cannot be opened: missing, no HDF5 signature, cut short, under the
- * lock of a writer. Until it is closed nobody who asks for HDF5's lock writes it. */
+ * lock of a writer. Until it is closed nobody who asks for HDF5's lock writes it. Here and below: what another
+ * program writes, in this file or one that a name leads to, is refused by fail_busy. */
 bool store_open(struct store **store, const char *path, struct error *error);
-bool store_is_written(const char *path); /* another program holds the lock of a writer */
 void store_close(struct store *store); /* NULL allowed; an uncommitted new file is removed */
 
 bool store_has(struct store *store, const char *name);
@@ -52,6 +52,8 @@ bool store_read_known(struct store *store, const char *name, enum store_type typ
 bool store_text(struct store *store, const char *name, char *text, size_t size);
 bool store_number(struct store *store, const char *name, double *value);
 bool store_has_value(struct store *store, const char *name); /* an attribute or a dataset of any kind */
+/* False where the value is there, but in a file that another program writes: it would be taken for missing. */
+bool store_check_free(struct store *store, const char *name, struct error *error);
 /* Reads one value of whatever type (text, whole or broken numbers, an array of one) as a text without the
  * blanks around it: 7 and "7" are the same word. False where there is none or it is empty. */
 bool store_word(struct store *store, const char *name, char *text, size_t size);
@@ -68,6 +70,9 @@ bool store_list(struct store *store, store_see *see, void *context, struct error
 bool store_list_attributes(struct store *store, store_see *see, void *context, struct error *error);
 
 bool store_create(struct store **store, const char *path, struct error *error);
+/* Of all that is written from now on: checksums are written with it. Whoever opens the file is refused where its
+ * attributes or names are others, and whoever reads a whole dataset where its numbers are. */
+void store_keep_sums(struct store *store);
 /* Groups in the name are made. `compress` stores chunks of the last two axes with shuffle and deflate. */
 bool store_write(struct store *store, const char *name, enum store_type type, int rank, const size_t *size,
                  const void *from, bool compress, struct error *error);

@@ -7,6 +7,9 @@
 
 #include <hdf5.h>
 
+enum { SUM_TEXT = 32 }; /* characters of a checksum */
+#define SUM_NAME "l2sr_checksum"
+
 struct store {
   struct arena *arena;
   hid_t file;
@@ -18,11 +21,15 @@ struct store {
   char dataset_name[128];
   bool is_guarded; /* it may be read from */
   bool has_cache;  /* for its chunks, where a read needs them more than once */
+  bool keeps_sums; /* of a new file: checksums are written, */
+  uint64_t sum;    /* and this is what the root's is up to now */
+  char sum_text[SUM_TEXT]; /* the kept dataset's checksum; "": it has none */
   int depth;       /* depth of virtual datasets of virtual datasets: they may form a ring */
 };
 
 enum {
   REASON = 256,
+  STORE_FILES = 6, /* that are open at once beside the file: its lock, the child's socket, libhdf5's own */
   STORE_TEXT_MOST = 1 << 20,  /* bytes of a text that are read */
   STORE_CHUNK_MOST = 16 << 20 /* bytes of a chunk that is read before it is asked whether the file holds it */
 };
@@ -54,6 +61,20 @@ struct store_reading {
   void (*run)(struct store *store, const char *name, void *data);
 };
 extern const struct store_reading store_readings[]; /* ends with a row of NULL */
+size_t store_type_bytes(enum store_type type);
+
+/* Checksums (store_sums.c). An entry of the root's: an attribute, or a dataset. */
+enum store_entry { ENTRY_TEXT = 't', ENTRY_NUMBER = 'n', ENTRY_DATA = 'd', ENTRY_TEXT_DATA = 'w' };
+uint64_t store_entry_sum(enum store_entry kind, const char *name, const void *value, size_t bytes);
+size_t store_text_bytes(const char *text); /* those of a text that are read again */
+void store_data_sum(enum store_type type, const struct store_shape *shape, const void *data, size_t total,
+                    char text[SUM_TEXT]);
+void store_read_sum(hid_t object, char text[SUM_TEXT]); /* that stands beside it; "": none */
+/* Refuses other numbers than were written, of the kept dataset, and other names and attributes. */
+bool store_check_data(struct store *store, const char *name, enum store_type type, const struct store_shape *shape,
+                      const void *data, size_t total, struct error *error);
+bool store_check_names(struct store *store, struct error *error);
+
 /* Opens it as store->dataset, if it is not open. */
 bool store_keep_dataset(struct store *store, const char *name, struct error *error);
 void store_forget_dataset(struct store *store);
@@ -63,8 +84,9 @@ bool store_check_sources(struct store *store, hid_t dataset, hid_t plist, const 
 /* Whether the link is there. astray: what an external one leads to, where that is a pipe or another thing
  * that libhdf5 would wait for; NULL: nothing of the kind. */
 bool store_link(struct store *store, const char *part, const char **astray);
-/* The file under the lock of a writer that the name leads to by an external link, or NULL. */
-const char *store_written_link(struct store *store, const char *name);
+/* Of a name that cannot be opened: says so where it leads, by external links, to a file that another program
+ * writes; else it leaves the error as it is. */
+void store_refuse_written(struct store *store, const char *name, struct error *error);
 bool store_is_complex(hid_t type); /* a compound of two numbers */
 bool store_check_filters(struct store *store, hid_t plist, const char *name, struct error *error);
 

@@ -1,4 +1,5 @@
 /* HDF5's locks: a writer holds an exclusive one on the whole file, readers share one. */
+#include "engine/files/descriptors.h"
 #include "engine/files/store_inside.h"
 
 #include <errno.h>
@@ -32,25 +33,17 @@ static int open_quickly(const char *path) {
 
 bool store_lock(const char *path, int *file, struct error *error) {
   *file = open_quickly(path);
-  if (*file < 0) return fail_file(error, "cannot open %s: %s", path, strerror(errno));
+  if (*file < 0) return fail_file(error, "cannot open %s: %s", path, descriptors_reason(errno));
   int why = are_wanted() ? share(*file) : 0;
   if (!why || has_none(why)) return true;
   close(*file);
   *file = -1;
   if (why != EWOULDBLOCK) return fail_file(error, "cannot lock %s: %s", path, strerror(why));
-  return fail_file(
+  return fail_busy(
       error,
       "%s is being written: another program holds its lock, and what it has not written yet would be "
       "read as zeros; wait until it closes the file",
       path);
-}
-
-bool store_is_written(const char *path) {
-  int file = open_quickly(path);
-  if (file < 0) return false;
-  bool held = are_wanted() && share(file) == EWOULDBLOCK;
-  close(file);
-  return held;
 }
 
 static void set_locks(hid_t access, bool use) {

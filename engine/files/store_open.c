@@ -1,5 +1,6 @@
 #include "engine/files/store.h"
 
+#include "engine/files/descriptors.h"
 #include "engine/files/magic.h"
 #include "engine/files/probe.h"
 #include "engine/files/store_inside.h"
@@ -48,6 +49,15 @@ static herr_t first_reason(unsigned n, const H5E_error2_t *entry, void *text) {
   return 1;
 }
 
+/* By libhdf5's words: a writer's mark in the file, or its lock. */
+static bool is_marked(const char *reason) {
+  return strstr(reason, "already open for");
+}
+
+static bool is_locked(const char *reason) {
+  return strstr(reason, "unable to lock") && strstr(reason, strerror(EWOULDBLOCK));
+}
+
 /* The innermost reason on HDF5's error stack, of one line, and what may help ("?"). */
 const char *store_reason(char text[REASON]) {
   snprintf(text, REASON, "no reason given");
@@ -57,7 +67,7 @@ const char *store_reason(char text[REASON]) {
     snprintf(text + used, REASON - used,
              "; written by a newer HDF5 than this one (%d.%d.%d)? h5repack may help", H5_VERS_MAJOR,
              H5_VERS_MINOR, H5_VERS_RELEASE);
-  if (strstr(text, "unable to lock") && strstr(text, strerror(EWOULDBLOCK)))
+  if (is_locked(text))
     snprintf(text + used, REASON - used, "; another program writes it: wait until it closes the file");
   return text;
 }
@@ -95,12 +105,13 @@ static bool check_file(const char *path, int *lock, struct error *error) {
 static bool refuse_file(const char *path, struct error *error) {
   char reason[REASON];
   store_reason(reason);
-  if (strstr(reason, "already open for"))
-    return fail_file(
+  if (is_marked(reason))
+    return fail_busy(
         error,
         "%s is marked as being written: wait until its writer closes it; where that has ended without, "
         "`h5clear -s` takes the mark away, and what was not written reads as zeros",
         path);
+  if (is_locked(reason)) return fail_busy(error, "cannot read %s: %s", path, reason);
   return fail_file(error, "cannot read %s: %s%s", path, reason,
                    strchr(reason, '?') || strstr(reason, "unable to lock")
                        ? ""
@@ -138,12 +149,16 @@ bool store_open_here(struct store **out, const char *path, struct error *error) 
 bool store_open(struct store **out, const char *path, struct error *error) {
   int lock = -1;
   *out = NULL;
-  if (check_file(path, &lock, error) && probe_file(path, error)) store_open_here(out, path, error);
+  if (descriptors_for(STORE_FILES, path, error) && check_file(path, &lock, error) && probe_file(path, error))
+    store_open_here(out, path, error);
   if (*out)
     (*out)->lock = lock;
   else if (lock >= 0)
     close(lock);
-  return *out;
+  if (!*out || store_check_names(*out, error)) return *out;
+  store_close(*out);
+  *out = NULL;
+  return false;
 }
 
 void store_forget_dataset(struct store *store) {
@@ -158,6 +173,8 @@ bool store_keep_dataset(struct store *store, const char *name, struct error *err
   store->dataset = store_dataset(store, name, error);
   store->has_cache = store->is_guarded = false;
   if (strlen(name) < sizeof store->dataset_name) strcpy(store->dataset_name, name);
+  store->sum_text[0] = 0;
+  if (store->dataset >= 0) store_read_sum(store->dataset, store->sum_text);
   return store->dataset >= 0;
 }
 
@@ -199,15 +216,13 @@ hid_t store_dataset(struct store *store, const char *name, struct error *error) 
       fail_file(error, "%s in %s is a link to %s, which is not a file", name, store->path, astray);
     else
       fail_file(error, "%s has no dataset %s", store->path, name);
+    store_refuse_written(store, name, error);
     return H5I_INVALID_HID;
   }
   hid_t dataset = H5Dopen2(store->file, name, H5P_DEFAULT);
   if (dataset >= 0) return dataset;
   store_refuse(store, "open", name, error); /* first: the next call clears HDF5's error stack */
-  const char *written = store_written_link(store, name);
-  if (written)
-    fail_file(error, "%s in %s is a link to %s, which another program writes: wait until it closes that file",
-              name, store->path, written);
+  store_refuse_written(store, name, error);
   return H5I_INVALID_HID;
 }
 

@@ -252,7 +252,7 @@ bool store_read(struct store *store, const char *name, enum store_type type, con
          read_dataset(store, store->dataset, name, type, start, count, to, error);
 }
 
-static size_t type_bytes(enum store_type type) {
+size_t store_type_bytes(enum store_type type) {
   static const size_t bytes[] = {1, 4, 4, 8, 8};
   return bytes[type];
 }
@@ -277,10 +277,11 @@ bool store_read_all(struct store *store, const char *name, enum store_type type,
   HOLD(LOCK_FILES);
   struct store_shape shape;
   if (!count_entries(store, name, most, &shape, total, error)) return false;
-  *data = arena_try_array(arena, type_bytes(type), *total);
+  *data = arena_try_array(arena, store_type_bytes(type), *total);
   if (!*data) return fail_memory(error, "%s in %s is too large for this host", name, store->path);
   if (!*total) return true;
-  return store_read(store, name, type, NULL, shape.size, *data, error);
+  return store_read(store, name, type, NULL, shape.size, *data, error) &&
+         store_check_data(store, name, type, &shape, *data, *total, error);
 }
 
 bool store_read_known(struct store *store, const char *name, enum store_type type, size_t total, void *to,
@@ -292,5 +293,6 @@ bool store_read_known(struct store *store, const char *name, enum store_type typ
   if (found != total)
     return fail_file(error, "%s in %s has %zu entries; expected %zu: the file is damaged or another", name,
                      store->path, found, total);
-  return !total || store_read(store, name, type, NULL, shape.size, to, error);
+  return !total || (store_read(store, name, type, NULL, shape.size, to, error) &&
+                    store_check_data(store, name, type, &shape, to, total, error));
 }

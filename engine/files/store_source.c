@@ -1,5 +1,6 @@
 /* Checks that everything a dataset is read through is there: links, files of other sources, and filters.
  * libhdf5 takes zeros for missing parts of a virtual or external dataset, and says nothing. */
+#include "engine/files/descriptors.h"
 #include "engine/files/store_inside.h"
 
 #include <stdlib.h>
@@ -50,39 +51,70 @@ static bool is_no_file(const char *path) {
   return stat(path, &status) == 0 && !S_ISREG(status.st_mode);
 }
 
-/* A place that an external link may lead to, of the kind; NULL: none is. */
-static const char *target_of(struct store *store, const char *part, size_t bytes,
-                             bool (*is_kind)(const char *path)) {
-  const char *file, *object;
-  char value[NAME];
-  if (bytes > sizeof value || H5Lget_val(store->file, part, value, sizeof value, H5P_DEFAULT) < 0 ||
-      H5Lunpack_elink_val(value, bytes, NULL, &file, &object) < 0)
-    return NULL;
-  for (int p = 0; p < PLACES; p++) {
+/* Where an external link leads; path NULL: to no file of the kind. */
+struct target {
+  const char *path;
+  char value[NAME];   /* of the link, which holds the next: */
+  const char *object; /* in that file */
+};
+
+static void find_target(struct store *store, const char *part, size_t bytes,
+                        bool (*is_kind)(const char *path), struct target *target) {
+  const char *file;
+  target->path = NULL;
+  if (bytes > sizeof target->value ||
+      H5Lget_val(store->file, part, target->value, sizeof target->value, H5P_DEFAULT) < 0 ||
+      H5Lunpack_elink_val(target->value, bytes, NULL, &file, &target->object) < 0)
+    return;
+  for (int p = 0; !target->path && p < PLACES; p++) {
     const char *path = place_of(store, "HDF5_EXT_PREFIX", true, file, p);
-    if (path && is_kind(path)) return path;
+    if (path && is_kind(path)) target->path = path;
   }
-  return NULL;
 }
 
 bool store_link(struct store *store, const char *part, const char **astray) {
   H5L_info_t info;
+  struct target target;
   *astray = NULL;
   if (H5Lget_info(store->file, part, &info, H5P_DEFAULT) < 0) return false;
-  if (info.type == H5L_TYPE_EXTERNAL) *astray = target_of(store, part, info.u.val_size, is_no_file);
+  if (info.type != H5L_TYPE_EXTERNAL) return true;
+  find_target(store, part, info.u.val_size, is_no_file, &target);
+  *astray = target.path;
   return true;
 }
 
-const char *store_written_link(struct store *store, const char *name) {
-  const char *found = NULL;
+static void say_written(const struct store *store, const char *name, const struct error *inner,
+                        struct error *error) {
+  fail_busy(error, "%s in %s lies in another file: %s", name, store->path, inner->text);
+}
+
+/* The file that the link leads to is opened as HDF5 would; its own links are followed by opening the rest of
+ * the name there. */
+static void refuse_written_target(struct store *store, const char *name, const struct target *target,
+                                  const char *rest, struct error *error) {
+  struct store *far;
+  struct error inner = {0};
+  if (store_open(&far, target->path, &inner)) {
+    far->depth = store->depth + 1;
+    hid_t dataset = store_dataset(far, arena_text(far->arena, "%s%s", target->object, rest), &inner);
+    if (dataset >= 0) H5Dclose(dataset);
+    store_close(far);
+  }
+  if (inner.is_busy) say_written(store, name, &inner, error);
+}
+
+void store_refuse_written(struct store *store, const char *name, struct error *error) {
   H5L_info_t info;
-  for (size_t length = 1; !found && length <= strlen(name); length++) {
+  for (size_t length = 1; store->depth < DEPTH && length <= strlen(name); length++) {
+    struct target target;
     if (name[length] && name[length] != '/') continue;
     const char *part = arena_text(store->arena, "%.*s", (int)length, name);
-    if (H5Lget_info(store->file, part, &info, H5P_DEFAULT) < 0) return NULL;
-    if (info.type == H5L_TYPE_EXTERNAL) found = target_of(store, part, info.u.val_size, store_is_written);
+    if (H5Lget_info(store->file, part, &info, H5P_DEFAULT) < 0) return;
+    if (info.type != H5L_TYPE_EXTERNAL) continue;
+    find_target(store, part, info.u.val_size, file_is_there, &target);
+    if (target.path) refuse_written_target(store, name, &target, name + length, error);
+    return;
   }
-  return found;
 }
 
 static bool miss(const struct store *store, const char *name, const char *source, const char *why,
@@ -147,14 +179,21 @@ static bool reaches(struct store *source, const char *dataset, hid_t selection) 
   return true;
 }
 
+static bool refuse_source(const struct store *store, const char *name, const char *file,
+                          const struct error *inner, struct error *error) {
+  if (!inner->is_busy) return miss(store, name, file, inner->text, error);
+  say_written(store, name, inner, error);
+  return false;
+}
+
 static bool check_source(struct store *store, const char *name, const char *file, const char *dataset,
                          hid_t selection, struct error *error) {
-  struct error inner;
+  struct error inner = {0};
   struct store *source = store;
   const char *path = strcmp(file, ".") ? find_file(store, "HDF5_VDS_PREFIX", true, file) : store->path;
   if (!path) return miss(store, name, file, "which is not there", error);
   if (strcmp(file, ".") && !store_open(&source, path, &inner))
-    return miss(store, name, file, inner.text, error);
+    return refuse_source(store, name, file, &inner, error);
   int depth = store->depth;
   bool good = depth < DEPTH || fail_file(&inner, "%s is a virtual dataset of too many others", dataset);
   source->depth = depth + 1;
@@ -163,7 +202,7 @@ static bool check_source(struct store *store, const char *name, const char *file
   if (good && !reaches(source, dataset, selection))
     good = fail_file(&inner, "%s in it is too small", dataset);
   if (source != store) store_close(source);
-  return good || miss(store, name, file, inner.text, error);
+  return good || refuse_source(store, name, file, &inner, error);
 }
 
 static bool check_mapping(struct store *store, hid_t plist, size_t index, const char *name,
@@ -179,12 +218,26 @@ static bool check_mapping(struct store *store, hid_t plist, size_t index, const 
   return good;
 }
 
+/* libhdf5 keeps all of them open, and takes zeros for those that it cannot open. */
+static bool check_descriptors(const struct store *store, hid_t plist, size_t count, const char *name,
+                              struct error *error) {
+  char last[NAME] = "", file[NAME];
+  size_t files = STORE_FILES;
+  for (size_t i = 0; i < count; i++, memcpy(last, file, sizeof last)) {
+    file[0] = 0;
+    H5Pget_virtual_filename(plist, i, file, sizeof file);
+    files += strcmp(file, last) != 0;
+  }
+  return descriptors_for(files, arena_text(store->arena, "the files that %s in %s lies in", name, store->path), error);
+}
+
 static bool check_virtual(struct store *store, hid_t dataset, hid_t plist, const char *name,
                           struct error *error) {
   hid_t space = H5Dget_space(dataset);
   double whole = (double)H5Sget_simple_extent_npoints(space), mapped = 0;
   size_t count = 0;
-  bool good = H5Pget_virtual_count(plist, &count) >= 0 || store_refuse(store, "read", name, error);
+  bool good = H5Pget_virtual_count(plist, &count) >= 0 ? check_descriptors(store, plist, count, name, error)
+                                                       : store_refuse(store, "read", name, error);
   for (size_t i = 0; good && i < count; i++) {
     hid_t selection = H5Pget_virtual_vspace(plist, i);
     hssize_t points =

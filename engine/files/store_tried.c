@@ -19,6 +19,12 @@ static void try_has_value(struct store *store, const char *name, void *data) {
   store_has_value(store, name);
 }
 
+static void try_free(struct store *store, const char *name, void *data) {
+  struct error ignored;
+  (void)data;
+  store_check_free(store, name, &ignored);
+}
+
 static void try_shape(struct store *store, const char *name, void *data) {
   struct store_shape shape;
   struct error ignored;
@@ -102,6 +108,7 @@ static void try_layout(struct store *store, const char *name, void *data) {
 const struct store_reading store_readings[] = {
     {"store_has", try_has},
     {"store_has_value", try_has_value},
+    {"store_check_free", try_free},
     {"store_shape", try_shape},
     {"store_check_held", try_held},
     {"store_read", try_read},

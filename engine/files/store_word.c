@@ -115,6 +115,16 @@ bool store_has_value(struct store *store, const char *name) {
   return H5Aexists(store->file, name) > 0 || store_has(store, name);
 }
 
+bool store_check_free(struct store *store, const char *name, struct error *error) {
+  HOLD(LOCK_FILES);
+  struct error inner = {0};
+  if (H5Aexists(store->file, name) > 0 || !store_has(store, name)) return true;
+  hid_t dataset = store_dataset(store, name, &inner);
+  if (dataset >= 0) H5Dclose(dataset);
+  if (inner.is_busy) *error = inner;
+  return !inner.is_busy;
+}
+
 /* ---- words of any type --------------------------------------------------------------------------------- */
 
 static void write_number(double value, char *text, size_t size) {

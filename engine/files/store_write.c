@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -83,6 +84,39 @@ static hid_t creation_list(int rank, const hsize_t *size, bool compress) {
   return plist;
 }
 
+void store_keep_sums(struct store *store) {
+  store->keeps_sums = true;
+}
+
+static void note_entry(struct store *store, enum store_entry kind, const char *name, const void *value,
+                       size_t bytes) {
+  if (store->keeps_sums) store->sum += store_entry_sum(kind, name, value, bytes);
+}
+
+/* As an attribute of fixed length: those of variable length lie in a heap of their own. */
+static herr_t put_sum(hid_t object, const char *sum) {
+  hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+  H5Tset_size(type, strlen(sum));
+  hid_t attribute = H5Acreate2(object, SUM_NAME, type, space, H5P_DEFAULT, H5P_DEFAULT);
+  herr_t code = attribute < 0 ? -1 : H5Awrite(attribute, type, sum);
+  if (attribute >= 0) H5Aclose(attribute);
+  H5Sclose(space);
+  H5Tclose(type);
+  return code;
+}
+
+static herr_t put_data_sum(struct store *store, hid_t dataset, const char *name, enum store_type type, int rank,
+                           const size_t *size, const void *from) {
+  struct store_shape shape = {.rank = rank};
+  char text[SUM_TEXT];
+  size_t total = 1;
+  if (!store->keeps_sums) return 0;
+  for (int i = 0; i < rank; i++) total *= shape.size[i] = size[i];
+  note_entry(store, ENTRY_DATA, name, "", 0);
+  store_data_sum(type, &shape, from, total, text);
+  return put_sum(dataset, text);
+}
+
 bool store_write(struct store *store, const char *name, enum store_type type, int rank, const size_t *size,
                  const void *from, bool compress, struct error *error) {
   HOLD(LOCK_FILES);
@@ -96,6 +130,7 @@ bool store_write(struct store *store, const char *name, enum store_type type, in
   hid_t dataset = H5Dcreate2(store->file, name, stored, space, link, plist, H5P_DEFAULT);
   /* the file's little-endian types are this library's memory types on every machine we build for */
   herr_t code = dataset < 0 ? -1 : H5Dwrite(dataset, stored, H5S_ALL, H5S_ALL, H5P_DEFAULT, from);
+  if (code >= 0) code = put_data_sum(store, dataset, name, type, rank, size, from);
   if (code < 0) store_refuse(store, "write", name, error);
   if (dataset >= 0) H5Dclose(dataset);
   H5Tclose(stored);
@@ -117,6 +152,7 @@ bool store_write_text(struct store *store, const char *name, const char *text, s
   hid_t type = text_type(), space = H5Screate(H5S_SCALAR), plist = creation_list(0, NULL, false);
   hid_t dataset = H5Dcreate2(store->file, name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
   herr_t code = dataset < 0 ? -1 : H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text);
+  note_entry(store, ENTRY_TEXT_DATA, name, text, store_text_bytes(text));
   if (code < 0) store_refuse(store, "write", name, error);
   if (dataset >= 0) H5Dclose(dataset);
   H5Pclose(plist);
@@ -140,12 +176,14 @@ bool store_put_text(struct store *store, const char *name, const char *text, str
   HOLD(LOCK_FILES);
   hid_t type = text_type();
   bool good = put_attribute(store, name, type, &text, error);
+  note_entry(store, ENTRY_TEXT, name, text, store_text_bytes(text));
   H5Tclose(type);
   return good;
 }
 
 bool store_put_number(struct store *store, const char *name, double value, struct error *error) {
   HOLD(LOCK_FILES);
+  note_entry(store, ENTRY_NUMBER, name, &value, sizeof value);
   return put_attribute(store, name, H5T_NATIVE_DOUBLE, &value, error);
 }
 
@@ -153,6 +191,13 @@ bool store_put_number(struct store *store, const char *name, double value, struc
  * reader's lock is enough to tell that it is not left, and lets others read it from its place at once. */
 bool store_commit(struct store *store, struct error *error) {
   HOLD(LOCK_FILES);
+  char sum[SUM_TEXT];
+  snprintf(sum, sizeof sum, "%016" PRIx64, store->sum);
+  if (store->keeps_sums && put_sum(store->file, sum) < 0) {
+    store_refuse(store, "write attribute", SUM_NAME, error);
+    store_close(store);
+    return false;
+  }
   int descriptor = fcntl(descriptor_of(store->file), F_DUPFD_CLOEXEC, 0);
   herr_t code = H5Fclose(store->file);
   store->file = H5I_INVALID_HID;

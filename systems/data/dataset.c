@@ -3,8 +3,8 @@
 #include "engine/base/log.h"
 #include "engine/base/random.h"
 #include "engine/device/program.h"
+#include "systems/data/format.h"
 #include "systems/data/listing.h"
-#include "systems/data/patients.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -72,11 +72,12 @@ size_t dataset_skipped(const struct dataset *dataset) {
 
 bool dataset_skip(struct dataset *dataset, const struct volume *volume, bool strict, struct error *error) {
   size_t place = dataset_skipped(dataset);
+  if (error->code == L2SR_FAILED) return false; /* the next file would end so, too */
   if (strict) return fail_in(error, "data.strict");
   dataset->skipped[place].path = volume->path;
   dataset->skipped[place].reason = arena_text(dataset->arena, "%s", error->text);
-  dataset->skipped[place].kind = volume->small ? "small" : volume->written ? "written" : "broken";
-  (*(volume->small ? &dataset->small : volume->written ? &dataset->written : &dataset->broken))++;
+  dataset->skipped[place].kind = volume->small ? "small" : error->is_busy ? "written" : "broken";
+  (*(volume->small ? &dataset->small : error->is_busy ? &dataset->written : &dataset->broken))++;
   return true;
 }
 
@@ -215,13 +216,12 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
   dataset->skipped = arena_new(dataset->arena, names->count * sizeof *dataset->skipped);
   for (size_t i = 0; i < names->count; i++) {
     struct volume *volume = &dataset->volumes[dataset->volume_count];
-    struct store *store;
-    if (!volume_open(&store, volume, names->path[i], options, error)) {
+    *volume = volume_of(names->path[i]);
+    if (!volume_open(volume, options, error)) {
       if (!dataset_skip(dataset, volume, options->data.strict, error)) return false;
       log_warning("skipped: %s", error->text);
       continue;
     }
-    store_close(store);
     dataset->without_patient += !volume->patient[0];
     if (!passes(dataset, volume, options)) continue;
     volume->digest = digest_file(volume->path);
@@ -331,7 +331,7 @@ void dataset_print(const struct dataset *dataset, FILE *file) {
     size_t count;
     const char *text;
   } filters[] = {{dataset->hidden, "hidden"},
-                 {dataset->not_h5, "not .h5"},
+                 {dataset->not_h5, arena_text(dataset->arena, "not %s", format_endings(dataset->arena))},
                  {dataset->by_fraction, "left out by data.fraction"},
                  {dataset->by_limit, "left out by data.volumes"},
                  {dataset->by_acquisition, "of another acquisition"},

@@ -32,7 +32,8 @@ bool dataset_of_slices(struct dataset *dataset, const struct l2sr_slices *slices
                        struct error *error);
 void dataset_close(struct dataset *dataset);
 size_t dataset_skipped(const struct dataset *dataset); /* volumes that were left out for what they are */
-/* Notes a volume that is left out, and why (the error); with data.strict refuses it. */
+/* Notes a volume that is left out, and why (the error); refuses it with data.strict, and where it is not the file's
+ * fault (L2SR_FAILED: no more files can be opened). */
 bool dataset_skip(struct dataset *dataset, const struct volume *volume, bool strict, struct error *error);
 /* Says and keeps what may be wrong with data that can be read; with data.strict refuses it. */
 bool dataset_note(struct dataset *dataset, const struct options *options, struct error *error,

@@ -3,6 +3,7 @@
 #include "engine/base/log.h"
 #include "engine/files/part.h"
 #include "systems/data/foreign.h"
+#include "systems/data/format.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,11 +13,6 @@
 static const char *const split_names[] = {"train", "val", "test"};
 
 /* ---- names --------------------------------------------------------------------------------------------- */
-
-static bool ends_in_h5(const char *name) {
-  size_t length = strlen(name);
-  return length > 3 && !strcmp(name + length - 3, ".h5");
-}
 
 const char *names_file(const char *path) {
   const char *slash = strrchr(path, '/');
@@ -63,7 +59,7 @@ static bool list_folder(struct listing *listing, const char *path, struct error 
     listing->entries++;
     if (entry->d_name[0] == '.') /* other systems leave theirs beside each file: ._NAME.h5 */
       listing->hidden++;
-    else if (ends_in_h5(entry->d_name))
+    else if (format_of(entry->d_name))
       names_add(listing->arena, &listing->names, full);
     else
       listing->not_h5++;
@@ -150,7 +146,7 @@ static bool list_split(struct listing *listing, const struct options *options, u
 static const char *find_volumes(struct arena *arena, const char *path, int levels) {
   struct names entries = entries_of(arena, path);
   for (size_t i = 0; i < entries.count; i++)
-    if (ends_in_h5(entries.path[i]) && !folder_is_there(entries.path[i])) return path;
+    if (format_of(entries.path[i]) && !folder_is_there(entries.path[i])) return path;
   for (size_t i = 0; levels && i < entries.count; i++) {
     const char *found =
         folder_is_there(entries.path[i]) ? find_volumes(arena, entries.path[i], levels - 1) : NULL;
@@ -189,7 +185,7 @@ static const char *hint(struct arena *arena, const struct options *options, unsi
   for (size_t i = 0; i < entries.count; i++) {
     const struct magic *magic = folder_is_there(entries.path[i]) ? NULL : magic_of(entries.path[i]);
     if (magic)
-      return arena_text(arena, "; %s is %s: %s", entries.path[i], magic->name, foreign_advice(magic));
+      return arena_text(arena, "; %s is %s: %s", entries.path[i], magic->name, foreign_advice(magic, arena));
   }
   return "";
 }
@@ -199,28 +195,28 @@ static bool refuse_empty(const struct listing *listing, const struct options *op
   size_t others = listing->not_h5 + listing->hidden;
   unsigned split = all ? SPLIT_TRAIN : options->data.split;
   return fail_file(error,
-                   "no .h5 file in %s (%zu other file%s); expected fastMRI-format volumes there or in its "
+                   "no %s file in %s (%zu other file%s); expected fastMRI-format volumes there or in its "
                    "subfolder %s%s",
-                   options->data.path, others, plural(others),
+                   format_endings(listing->arena), options->data.path, others, plural(others),
                    all ? "train, val or test" : split_names[split], hint(listing->arena, options, split));
 }
 
-static bool refuse_file(const char *path, struct error *error) {
+static bool refuse_file(const char *path, struct arena *arena, struct error *error) {
   const struct magic *magic = magic_of(path);
-  if (magic) return fail_file(error, "%s is %s; %s", path, magic->name, foreign_advice(magic));
-  return fail_file(error, "%s is not a folder; data.path must name a folder of .h5 volumes", path);
+  if (magic) return fail_file(error, "%s is %s; %s", path, magic->name, foreign_advice(magic, arena));
+  return fail_file(error, "%s is not a folder; data.path must name a folder of %s volumes", path, format_endings(arena));
 }
 
 bool listing_make(struct listing *listing, const struct options *options, struct error *error) {
   const char *root = options->data.path;
   bool any = false, all = options->data.split == SPLIT_ALL || options->data.patient_split;
   if (!*root) return fail(error, "no data: data.path is empty; give --data FOLDER or set it in the scene");
-  if (!folder_is_there(root) && ends_in_h5(root)) {
+  if (!folder_is_there(root) && format_of(root)) {
     listing->entries = 1;
     names_add(listing->arena, &listing->names, root);
     return true;
   }
-  if (!folder_is_there(root)) return refuse_file(root, error);
+  if (!folder_is_there(root)) return refuse_file(root, listing->arena, error);
   for (unsigned s = 0; s < 3; s++)
     if ((all || s == options->data.split) && !list_split(listing, options, s, &any, error)) return false;
   if (!any && !list_folder(listing, root, error)) return false;

@@ -20,7 +20,7 @@ int names_compare(const void *a, const void *b);
 
 struct listing {
   struct arena *arena;            /* the caller's */
-  struct names names;             /* paths of all .h5 files that are not hidden, in no order */
+  struct names names;             /* paths of all files that a format claims and that are not hidden, in no order */
   size_t entries, hidden, not_h5; /* entries of the folders, and those that are left out */
   const char *twice[2];           /* two files of different splits that have one name, or NULL */
 };

@@ -3,10 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *patient_of(const struct volume *volume) {
-  return volume->patient[0] ? volume->patient : volume->name;
-}
-
 static int compare_patients(const void *a, const void *b) {
   const struct volume *first = *(const struct volume *const *)a, *second = *(const struct volume *const *)b;
   int order = strcmp(patient_of(first), patient_of(second));

@@ -5,7 +5,6 @@
 
 #include "systems/data/dataset.h"
 
-const char *patient_of(const struct volume *volume);
 size_t patients_count(const struct dataset *dataset);
 /* What is in doubt where two splits, which are called so, have files with one patient_id; NULL: they have
  * none. */

@@ -5,7 +5,7 @@
 #include <math.h>
 
 struct look {
-  struct store *store;
+  void *file;
   const struct volume *volume;
   const struct options *options;
   struct doubts *doubts;
@@ -28,7 +28,7 @@ static const char *fault_of(struct look *look) {
 }
 
 static bool look_at(struct look *look, size_t slice, struct error *error) {
-  if (!volume_read(look->store, look->volume, slice, look->data, error))
+  if (!volume_read(look->file, look->volume, slice, look->data, error))
     return fail_in(error, "slice %zu", slice);
   const char *fault = fault_of(look);
   if (fault) return fail_file(error, "%s: slice %zu holds %s", look->volume->path, slice, fault);
@@ -52,7 +52,7 @@ static bool look_at_volume(const struct volume *volume, const struct options *op
   struct look look = {.volume = volume, .options = options, .doubts = doubts};
   size_t n = options->data.size;
   if (!volume->slice_count) return true;
-  if (!store_open(&look.store, volume->path, error)) return false;
+  if (!volume_file_open(&look.file, volume, error)) return false;
   struct arena *arena = arena_open();
   look.data = arena_try_array(arena, sizeof *look.data, volume_slice_floats(volume));
   look.crop = arena_try_array(arena, sizeof *look.crop, n * n);
@@ -60,7 +60,7 @@ static bool look_at_volume(const struct volume *volume, const struct options *op
                                      : fail_memory(error, "no host memory for a slice of %s", volume->path);
   if (!good) doubts_drop(doubts);
   arena_close(arena);
-  store_close(look.store);
+  volume_file_close(look.file, volume);
   return good;
 }
 

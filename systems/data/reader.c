@@ -43,20 +43,21 @@ static void deliver(struct reader *reader, bool end) {
   pthread_mutex_unlock(&reader->lock);
 }
 
-/* Reads one volume; false when the consumer has gone. */
-static bool read_volume(struct reader *reader, size_t index, struct store *store,
-                        const struct error *opening) {
+/* Reads one volume, whose file could not be opened where there is an error of that; false when the consumer has gone. */
+static bool read_volume(struct reader *reader, size_t index, void *file, const struct error *opening) {
   const struct volume *volume = &reader->dataset->volumes[index];
   for (size_t s = 0; s < volume->slice_count; s++) {
     struct place *place = wait_for_place(reader);
     if (!place) return false;
     size_t slice = volume->slice_first + s;
-    place->slice = (struct reader_slice){index, slice, place->data, NULL};
-    bool good = (store || volume->memory) && volume_read(store, volume, slice, place->data, &place->error);
+    place->slice = (struct reader_slice){.volume = index, .slice = slice, .data = place->data};
+    bool good = !opening && volume_read(file, volume, slice, place->data, &place->error);
     if (!good) {
-      if (!store) place->error = *opening;
+      if (opening) place->error = *opening;
       place->slice.data = NULL;
       place->slice.reason = place->error.text;
+      place->slice.is_busy = place->error.is_busy;
+      place->slice.ends = place->error.code == L2SR_FAILED;
     }
     deliver(reader, false);
     if (!good) return true;
@@ -70,11 +71,11 @@ static bool read_volumes(void *context, struct error *fault) {
   (void)fault;
   for (size_t v = 0; more && v < reader->dataset->volume_count; v++) {
     const struct volume *volume = &reader->dataset->volumes[v];
-    struct store *store = NULL;
     struct error error;
-    if (!volume->memory && !store_open(&store, volume->path, &error)) store = NULL;
-    more = read_volume(reader, v, store, &error);
-    store_close(store);
+    void *file;
+    bool opened = volume_file_open(&file, volume, &error);
+    more = read_volume(reader, v, file, opened ? NULL : &error);
+    volume_file_close(file, volume);
   }
   return true;
 }

@@ -11,6 +11,8 @@ struct reader_slice {
   size_t volume, slice; /* which */
   const float *data;    /* volume_read's numbers; NULL: the volume cannot be read, `reason` says why */
   const char *reason;
+  bool is_busy; /* another program writes the volume's file */
+  bool ends; /* the reason is not the volume's fault: others would fail so, too */
 };
 
 bool reader_open(struct reader **reader, const struct dataset *dataset, struct error *error);

@@ -1,63 +1,21 @@
 #include "systems/data/volume.h"
 
 #include "engine/device/fft.h"
-#include "engine/device/program.h"
 #include "systems/data/foreign.h"
-#include "systems/data/layout.h"
+#include "systems/data/format.h"
 #include "systems/data/sampled.h"
 
-#include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static bool choose_key(struct store *store, struct volume *volume, uint32_t source, struct error *error) {
-  static const char *const keys[] = {"reconstruction_esc", "reconstruction_rss", "kspace"};
-  for (uint32_t k = 0; k < 3; k++)
-    if ((source == SOURCE_AUTO || source == k + 1) && store_has(store, keys[k])) {
-      snprintf(volume->key, sizeof volume->key, "%s", keys[k]);
-      volume->from_kspace = k == 2;
-      break;
-    }
-  if (!volume->key[0])
-    return layout_refuse(
-        store, volume->path,
-        source == SOURCE_AUTO ? "reconstruction_esc, reconstruction_rss or kspace" : keys[source - 1], error);
-  return true;
-}
-
-static bool read_shape(struct store *store, struct volume *volume, const struct layout_header *header,
-                       struct error *error) {
-  struct store_shape shape;
-  if (!store_shape(store, volume->key, &shape, error)) return false;
-  bool coils = volume->from_kspace && shape.rank == 4;
-  if (!layout_check(header, volume->path, volume->key, volume->from_kspace, &shape, error)) return false;
-  if (!shape.complex && !shape.real) {
-    char type[256];
-    store_type_words(store, volume->key, type, sizeof type);
-    return fail_file(error, "%s in %s holds %s; it must hold %s numbers", volume->key, volume->path, type,
-                     volume->from_kspace ? "complex" : "real");
-  }
-  if (shape.complex != volume->from_kspace)
-    return fail_file(error, "%s in %s holds %s numbers; it must hold %s ones", volume->key, volume->path,
-                     shape.complex ? "complex" : "real", volume->from_kspace ? "complex" : "real");
-  volume->slices = shape.size[0];
-  volume->coils = coils ? shape.size[1] : 1;
-  volume->height = shape.size[shape.rank - 2];
-  volume->width = shape.size[shape.rank - 1];
-  if (volume->slices && volume->coils && volume->height && volume->width) return true;
-  return fail_file(error, "%s in %s has size zero (%zu slices of %zu x %zu)", volume->key, volume->path,
-                   volume->slices, volume->height, volume->width);
-}
-
-/* Images from k-space are cropped to the header's recon size, or to the smaller side where it says none. */
-static void find_image_size(struct volume *volume, const struct layout_header *header) {
+/* Images from k-space are cropped to the size that the file says, or to the smaller side where it says none. */
+static void find_image_size(struct volume *volume) {
   volume->image_height = volume->height;
   volume->image_width = volume->width;
   if (!volume->from_kspace) return;
   size_t side = volume->height < volume->width ? volume->height : volume->width;
-  size_t x = header->recon_x, y = header->recon_y;
+  size_t x = volume->said_height, y = volume->said_width;
   volume->image_height = x && x <= volume->height ? x : side;
   volume->image_width = y && y <= volume->width ? y : side;
 }
@@ -126,10 +84,13 @@ static bool cut_kspace(struct volume *volume, const struct options *options, str
   return true;
 }
 
-enum { SLICES_MOST = 1 << 20, PATIENT_MOST = 1 << 16 };
+enum { SLICES_MOST = 1 << 20 };
 
 /* Sizes that no host can hold come from broken files. The reader keeps a few slices at a time. */
-static bool check_memory(const struct volume *volume, struct error *error) {
+bool volume_check_sizes(const struct volume *volume, struct error *error) {
+  if (!volume->slices || !volume->coils || !volume->height || !volume->width)
+    return fail_file(error, "%s in %s has size zero (%zu slices of %zu x %zu)", volume->key, volume->path,
+                     volume->slices, volume->height, volume->width);
   if (volume->slices > SLICES_MOST)
     return fail_file(error, "%s has %zu slices; at most %d are read: the file is broken or must be cut",
                      volume->path, volume->slices, SLICES_MOST);
@@ -147,28 +108,6 @@ static void select_slices(struct volume *volume, uint32_t rule) {
   volume->slice_count = rule == SLICES_CENTRE ? volume->slices * 3 / 4 - volume->slices / 4 : volume->slices;
 }
 
-/* Some programs write numbers as text. */
-static void read_max(struct store *store, struct volume *volume) {
-  char text[64], *end = text;
-  volume->has_max = store_number(store, "max", &volume->max);
-  if (volume->has_max || !store_word(store, "max", text, sizeof text)) return;
-  volume->max = strtod(text, &end);
-  volume->has_max = !*end;
-}
-
-/* Two long ids may begin alike: what is cut would make one patient of them. */
-static void read_patient(struct store *store, struct volume *volume) {
-  struct arena *arena = arena_open();
-  char *text = arena_new(arena, PATIENT_MOST);
-  if (store_word(store, "patient_id", text, PATIENT_MOST)) {
-    if (strlen(text) < sizeof volume->patient)
-      strcpy(volume->patient, text);
-    else
-      hash_hex(text, strlen(text), volume->patient);
-  }
-  arena_close(arena);
-}
-
 /* By the scene, once the sizes are known. */
 static bool complete(struct volume *volume, const struct options *options, struct error *error) {
   volume->shift_columns = options->data.kspace_shift & SHIFT_COLUMNS;
@@ -182,30 +121,18 @@ static bool complete(struct volume *volume, const struct options *options, struc
 /* ---- k-space with a mask beside it ----------------------------------------------------------------------
  */
 
-/* The mask of the file, where it is one of columns or of samples. */
-static void read_mask(struct store *store, struct sampled *sampled, struct arena *arena) {
-  struct error ignored;
-  size_t plane = sampled->height * sampled->width, total;
-  void *mask;
-  if (!store_read_all(store, "mask", STORE_U8, plane, arena, &mask, &total, &ignored)) return;
-  sampled->mask = mask;
-  sampled->mask_entries = total;
-}
-
-static bool refuse_undersampled(struct store *store, const struct volume *volume, double missing,
-                                const char *what, struct error *error) {
-  bool other = store_has(store, "reconstruction_esc") || store_has(store, "reconstruction_rss");
+static bool refuse_undersampled(const struct volume *volume, double missing, const char *what, struct error *error) {
   return fail_file(error,
                    "%s is undersampled: %.0f %% of the %s of its kspace are empty, and it has a mask; %s",
                    volume->path, 100 * missing, what,
-                   other ? "set data.source to auto to take its reconstruction"
-                         : "a test file without target cannot be used");
+                   volume->has_images ? "set data.source to auto to take its reconstruction"
+                                      : "a test file without target cannot be used");
 }
 
 /* A mask may be of a scan that is yet to be made: the first slice from the middle on that holds something
  * tells whether it was. */
-static bool check_sampled(struct store *store, const struct volume *volume, struct error *error) {
-  if (!volume->from_kspace || !store_has(store, "mask")) return true;
+static bool check_sampled(void *file, const struct volume *volume, struct error *error) {
+  if (!volume->from_kspace || !volume->has_mask) return true;
   struct arena *arena = arena_open();
   struct sampled sampled = {.coils = volume->coils, .height = volume->height, .width = volume->width};
   const char *what = "";
@@ -215,14 +142,14 @@ static bool check_sampled(struct store *store, const struct volume *volume, stru
   sampled.column = ARENA_NEW(arena, double, volume->width);
   sampled.row = ARENA_NEW(arena, double, volume->height);
   sampled.kspace = slice;
-  if (good) read_mask(store, &sampled, arena);
+  if (good) volume->format->read_mask(file, volume, arena, &sampled.mask, &sampled.mask_entries);
   for (size_t s = volume->slices / 2; good && s < volume->slices; s++) {
-    if (!(good = volume_read(store, volume, s, slice, error))) break;
+    if (!(good = volume_read(file, volume, s, slice, error))) break;
     sampled_sum(&sampled);
     missing = sampled_missing(&sampled, &what);
     if (sampled.zeros < volume->coils * volume->height * volume->width) break;
   }
-  if (good && missing) good = refuse_undersampled(store, volume, missing, what, error);
+  if (good && missing) good = refuse_undersampled(volume, missing, what, error);
   arena_close(arena);
   return good;
 }
@@ -230,48 +157,39 @@ static bool check_sampled(struct store *store, const struct volume *volume, stru
 /* ---- opening --------------------------------------------------------------------------------------------
  */
 
-static bool describe(struct store *store, struct volume *volume, const struct options *options,
-                     struct error *error) {
-  bool kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop == CROP_KSPACE;
-  uint32_t source = kspace ? SOURCE_KSPACE : options->data.source;
-  if (!choose_key(store, volume, source, error)) return false;
-  struct layout_header header = {0};
-  if (volume->from_kspace) header = layout_header(store);
-  if (!read_shape(store, volume, &header, error)) return false;
-  if (!check_memory(volume, error) || !store_check_held(store, volume->key, error)) return false;
-  find_image_size(volume, &header);
-  store_word(store, "acquisition", volume->acquisition, sizeof volume->acquisition);
-  read_patient(store, volume);
-  read_max(store, volume);
-  volume->turned = volume->from_kspace && layout_is_turned(&header, volume->height, volume->width);
-  return complete(volume, options, error) && check_sampled(store, volume, error);
+static bool describe(void *file, struct volume *volume, const struct options *options, struct error *error) {
+  if (!volume->format->describe(file, volume, options, error) || !volume_check_sizes(volume, error)) return false;
+  find_image_size(volume);
+  return complete(volume, options, error) && check_sampled(file, volume, error);
 }
 
-bool volume_of_memory(struct volume *volume, const struct options *options, struct error *error) {
-  const struct layout_header none = {0};
-  bool kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop == CROP_KSPACE;
-  if (kspace && !volume->from_kspace)
-    return fail_usage(error, "%s holds images, and data.kspace or data.crop asks for k-space; give k-space of coils, or "
-                             "set both to image",
-                      volume->path);
-  if (!check_memory(volume, error)) return false;
-  find_image_size(volume, &none);
-  return complete(volume, options, error);
-}
-
-bool volume_open(struct store **store, struct volume *volume, const char *path, const struct options *options,
-                 struct error *error) {
+struct volume volume_of(const char *path) {
+  const struct volume_format *format = format_of(path);
   const char *slash = strrchr(path, '/');
-  *volume = (struct volume){.path = path, .name = slash ? slash + 1 : path};
-  if (!store_open(store, path, error)) {
-    volume->written = store_is_written(path);
-    return foreign_advise(path, error);
-  }
-  bool good = describe(*store, volume, options, error);
-  if (store_is_sound(*store, error) && good) return true;
-  store_close(*store);
-  *store = NULL;
-  return false;
+  return (struct volume){.format = format ? format : format_to_write(), .path = path, .name = slash ? slash + 1 : path};
+}
+
+bool volume_open(struct volume *volume, const struct options *options, struct error *error) {
+  const struct volume_format *format = volume->format;
+  void *file;
+  if (!volume_file_open(&file, volume, error)) return foreign_advise(volume->path, error);
+  bool good = describe(file, volume, options, error);
+  good = (!format->is_sound || format->is_sound(file, error)) && good;
+  volume_file_close(file, volume);
+  return good;
+}
+
+bool volume_file_open(void **file, const struct volume *volume, struct error *error) {
+  *file = NULL;
+  return volume->format->in_memory || volume->format->open(file, volume->path, error);
+}
+
+void volume_file_close(void *file, const struct volume *volume) {
+  if (file) volume->format->close(file);
+}
+
+const char *patient_of(const struct volume *volume) {
+  return volume->patient[0] ? volume->patient : volume->name;
 }
 
 const char *volume_fault(const float *image, size_t count, bool *constant) {
@@ -343,56 +261,16 @@ static void shift_kspace(const struct volume *volume, float *kspace) {
     shift(kspace + c * volume->height * line, volume->height, line);
 }
 
-/* Doubles below the least float are read as zeros. */
-static bool check_vanished(struct store *store, const struct volume *volume, const size_t start[],
-                           const size_t count[], const float *data, struct error *error) {
-  size_t total = volume->height * volume->width;
-  double largest = 0;
-  for (size_t i = 0; i < total; i++)
-    if (fabsf(data[i]) >= FLT_MIN) return true;
-  struct arena *arena = arena_open();
-  double *wide = arena_try_array(arena, sizeof *wide, total);
-  bool good = wide ? store_read(store, volume->key, STORE_F64, start, count, wide, error)
-                   : fail_memory(error, "no host memory for a slice of %s", volume->path);
-  for (size_t i = 0; good && i < total; i++) largest = fabs(wide[i]) > largest ? fabs(wide[i]) : largest;
-  arena_close(arena);
-  if (!good || largest == 0) return good;
-  return fail_file(
-      error,
-      "%s in %s holds numbers of at most %.4g in a slice, which vanish in single precision; rescale the file",
-      volume->key, volume->path, largest);
-}
-
 static void move_centres(const struct volume *volume, float *kspace) {
   if (!volume->from_kspace) return;
   shift_kspace(volume, kspace);
   shift_image(volume, kspace);
 }
 
-static void read_memory(const struct volume *volume, size_t slice, float *to) {
-  size_t floats = volume_slice_floats(volume);
-  memcpy(to, volume->memory + slice * floats, sizeof *to * floats);
+bool volume_read(void *file, const struct volume *volume, size_t slice, float *to, struct error *error) {
+  if (!volume->format->read(file, volume, slice, to, error)) return false;
   move_centres(volume, to);
-}
-
-bool volume_read(struct store *store, const struct volume *volume, size_t slice, float *to,
-                 struct error *error) {
-  if (volume->memory) {
-    read_memory(volume, slice, to);
-    return true;
-  }
-  size_t start[4] = {slice, 0, 0, 0}, count[4] = {1, volume->height, volume->width, 0};
-  struct store_shape shape;
-  if (!store_shape(store, volume->key, &shape, error)) return false;
-  if (shape.rank == 4) {
-    count[1] = volume->coils;
-    count[2] = volume->height;
-    count[3] = volume->width;
-  }
-  if (!store_read(store, volume->key, volume->from_kspace ? STORE_C64 : STORE_F32, start, count, to, error))
-    return false;
-  move_centres(volume, to);
-  return volume->from_kspace || check_vanished(store, volume, start, count, to, error);
+  return true;
 }
 
 long volume_place(size_t i, size_t size, size_t pad, size_t n) {

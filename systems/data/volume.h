@@ -1,40 +1,56 @@
-/* One fastMRI-format HDF5 file (PROTOCOL 8): what it holds, and its slices as images or k-space. */
+/* A volume, of whatever format (systems/data/format.h): what it holds, and its slices as images or k-space. */
 #ifndef L2SR_SYSTEMS_VOLUME_H
 #define L2SR_SYSTEMS_VOLUME_H
 
 #include "components/options.h"
-#include "engine/files/store.h"
+#include "engine/base/error.h"
 #include "systems/data/digest.h"
 
+struct volume_format;
+
 struct volume {
+  const struct volume_format *format;
   const char *path, *name; /* name: the file's, without folders */
-  char key[32];            /* dataset the images come from; "kspace": by inverse transform */
-  bool from_kspace;
-  size_t slices, coils, height, width; /* sizes of that dataset; coils 1 where there is no coil axis */
-  size_t image_height, image_width;    /* an image's sizes before padding and cropping to N */
-  bool small;                          /* smaller than the scene's N and no padding: why it was refused */
-  bool written;                        /* under the lock of a writer: likewise */
-  size_t kspace_size;                  /* N where the k-space is cut to N x N before the transform; else 0 */
-  char acquisition[64];                /* empty where the file does not say */
-  char patient[256];                   /* likewise; of a patient_id without room here its SHA-256 */
-  bool shift_rows, shift_columns;      /* k-space whose zero frequency is at index 0 of the axis */
-  bool turn_rows, turn_columns;        /* and whose images have their middle there */
-  struct digest digest;                /* the file's digest, where it is one of a data set */
-  bool turned;                         /* the header says that the readout is the last axis */
+  const float *memory;     /* samples in the program's memory, where the format has them there */
+
+  /* Told by its format: */
+  char key[32];     /* what the images come from, as its file calls it */
+  bool from_kspace; /* by inverse transform; else they are images */
+  size_t slices, coils, height, width; /* coils 1 where there is no coil axis */
+  size_t said_height, said_width; /* what the file says an image's size from k-space is; 0: nothing */
+  char acquisition[64];           /* empty where the file does not say */
+  char patient[256];              /* likewise; of a patient_id without room here its SHA-256 */
+  bool turned;                    /* the file says that the readout is the last axis */
+  bool has_mask;                  /* of what was sampled, beside the k-space */
+  bool has_images;                /* there are, whether or not they are what is taken */
   bool has_max;
-  double max;                      /* attribute max */
-  size_t slice_first, slice_count; /* the slices that data.slices takes */
-  const float *memory;             /* its samples in the program's memory, as volume_read gives them; NULL: a file's */
+  double max; /* the largest pixel, as the file says */
+
+  /* By the scene: */
+  size_t image_height, image_width; /* an image's sizes before padding and cropping to N */
+  bool small;                       /* smaller than the scene's N and no padding: why it was refused */
+  size_t kspace_size;               /* N where the k-space is cut to N x N before the transform; else 0 */
+  bool shift_rows, shift_columns;   /* k-space whose zero frequency is at index 0 of the axis */
+  bool turn_rows, turn_columns;     /* and whose images have their middle there */
+  size_t slice_first, slice_count;  /* the slices that data.slices takes */
+
+  struct digest digest; /* the file's digest, where it is one of a data set */
 };
 
-/* Opens the file and reads everything but the samples. Refuses files without a usable dataset, of wrong rank,
- * of no size, too small for N with padding off, or of undersampled k-space with the mask beside it (fastMRI's
- * test files). */
-bool volume_open(struct store **store, struct volume *volume, const char *path, const struct options *options,
-                 struct error *error);
+/* A volume of the format that claims the path (of the one that is written where none does), not yet opened. */
+struct volume volume_of(const char *path);
+/* Reads everything but the samples of a volume of which format, path and name are set. Refuses files without a usable
+ * dataset, of wrong rank, of no size, too small for N with padding off, or of undersampled k-space with the mask beside
+ * it (fastMRI's test files). */
+bool volume_open(struct volume *volume, const struct options *options, struct error *error);
+/* The file, to read slices; NULL where the format has them in memory. */
+bool volume_file_open(void **file, const struct volume *volume, struct error *error);
+void volume_file_close(void *file, const struct volume *volume);
+/* Refuses sizes of 0, and those that no host can hold; they are set. */
+bool volume_check_sizes(const struct volume *volume, struct error *error);
 
-/* Completes a volume in memory, of which path, name, memory, from_kspace and the sizes are set. Refuses as volume_open. */
-bool volume_of_memory(struct volume *volume, const struct options *options, struct error *error);
+/* Whose it is: its patient, or its name where it says none. */
+const char *patient_of(const struct volume *volume);
 
 /* Why no slice can be made of these pixels ("values that are not finite"), or NULL; *constant: all are equal.
  */
@@ -43,10 +59,9 @@ const char *volume_fault(const float *image, size_t count, bool *constant);
 size_t volume_largest_size(const struct volume *volume);
 bool volume_takes_size(size_t side); /* data.size takes it: else advice to set it is none */
 
-/* One slice's image [image_height][image_width], or its k-space [coils][height][width] as float pairs, zero
- * frequency at (height / 2, width / 2). Refuses doubles that are all too small for floats. In memory: no store. */
-bool volume_read(struct store *store, const struct volume *volume, size_t slice, float *to,
-                 struct error *error);
+/* One slice's image [height][width], or its k-space [coils][height][width] as float pairs, zero frequency at
+ * (height / 2, width / 2). Refuses doubles that are all too small for floats. */
+bool volume_read(void *file, const struct volume *volume, size_t slice, float *to, struct error *error);
 size_t volume_slice_floats(const struct volume *volume);
 
 /* Where pixel i of the n central ones lies in an axis of `size` that is padded to `pad`; -1: in the padding.

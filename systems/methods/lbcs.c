@@ -368,14 +368,15 @@ static bool read_order(struct training *training, struct arena *arena, struct st
   if (!store_read_known(store, "order", STORE_U32, taken, order, error)) return false;
   struct world_use before = world_enter(world, &load_mask);
   world_read(world, SCENE_grown, 0, 1, mask);
-  world_write(world, ROLLOUT_action, 0, taken, order);
+  bool good = device_finish(world_device(world), error);
+  if (good && !check_order(training, order, mask, arena))
+    good = fail_file(error,
+                     "its mask is not the initial one with the %zu action%s of its order: the file is damaged, "
+                     "start anew in another train.output",
+                     taken, plural(taken));
+  world_write(world, ROLLOUT_action, 0, good ? taken : 0, order);
   world_leave(world, before);
-  if (!device_finish(world_device(world), error)) return false;
-  return check_order(training, order, mask, arena) ||
-         fail_file(error,
-                   "its mask is not the initial one with the %zu action%s of its order: the file is damaged, "
-                   "start anew in another train.output",
-                   taken, plural(taken));
+  return good && device_finish(world_device(world), error);
 }
 
 static bool read(struct training *training, struct store *store, struct error *error) {

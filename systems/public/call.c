@@ -4,8 +4,11 @@
 
 #include <locale.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
 
 enum { HANDLES_MOST = 1024, SHIFT = 4 };
 static const uintptr_t salt = (uintptr_t)0x6c327372 << (sizeof(uintptr_t) > 4 ? 32 : 0); /* as no address */
@@ -125,10 +128,45 @@ static bool do_work(void *context, struct error *error) {
   return good;
 }
 
+/* A write beyond the limit of a file's size (RLIMIT_FSIZE) sends the thread that writes a signal which ends the
+ * program. It is kept back, so that the write comes back as an error; threads that begin here keep it back, too. */
+struct kept_back {
+  bool is_limited, was_pending;
+  sigset_t before;
+};
+
+static sigset_t only_sigxfsz(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGXFSZ);
+  return set;
+}
+
+static struct kept_back keep_back(void) {
+  struct kept_back kept = {0};
+  struct rlimit limit;
+  sigset_t pending, set = only_sigxfsz();
+  kept.is_limited = !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY;
+  if (!kept.is_limited) return kept;
+  sigpending(&pending);
+  kept.was_pending = sigismember(&pending, SIGXFSZ) == 1;
+  pthread_sigmask(SIG_BLOCK, &set, &kept.before);
+  return kept;
+}
+
+static void let_go(const struct kept_back *kept) {
+  sigset_t set = only_sigxfsz();
+  if (!kept->is_limited) return;
+  if (!kept->was_pending) sigtimedwait(&set, NULL, &(struct timespec){0});
+  pthread_sigmask(SIG_SETMASK, &kept->before, NULL);
+}
+
 /* Numbers are read and written with a point. */
 static bool run(struct work *work, struct error *error) {
   locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(plain);
+  struct kept_back kept = keep_back();
   bool good = rescue(do_work, work, error);
+  let_go(&kept);
   uselocale(before);
   if (plain) freelocale(plain);
   return good;

@@ -1,6 +1,7 @@
 #include "systems/scan/load.h"
 
 #include "engine/base/log.h"
+#include "systems/data/format.h"
 #include "systems/data/doubts.h"
 #include "systems/data/reader.h"
 #include "systems/scan/coil.h"
@@ -68,8 +69,8 @@ static bool make_image(struct load *load, const struct volume *volume, const flo
   return true;
 }
 
-/* Drops the rows of a volume that turned out to be broken. */
-static bool drop_volume(struct load *load, const char *reason, struct error *error) {
+/* Drops the rows of a volume that turned out to be broken, or is being written by now. */
+static bool drop_volume(struct load *load, const char *reason, bool is_busy, struct error *error) {
   const struct volume *volume = &load->dataset->volumes[load->volume];
   if (load->options->data.strict) return fail_file(error, "data.strict: %s: %s", volume->path, reason);
   log_warning("skipped: %s: %s", volume->path, reason);
@@ -80,7 +81,7 @@ static bool drop_volume(struct load *load, const char *reason, struct error *err
   load->report->constant = load->constant_before;
   load->report->excluded = load->excluded_before;
   load->volume_failed = true;
-  load->report->broken_volumes++;
+  (*(is_busy ? &load->report->written_volumes : &load->report->broken_volumes))++;
   load->last_broken = volume->path;
   return true;
 }
@@ -209,12 +210,13 @@ static bool take_slice(struct load *load, const struct reader_slice *slice, stru
     load->volume_failed = false;
   }
   if (load->volume_failed) return true;
-  if (!slice->data) return drop_volume(load, slice->reason, error);
+  if (!slice->data && slice->ends) return fail(error, "%s", slice->reason);
+  if (!slice->data) return drop_volume(load, slice->reason, slice->is_busy, error);
   doubts_see(load->doubts, volume, slice->data);
   if (!make_image(load, volume, slice->data, error)) return false;
   const char *fault = volume_fault(load->crop, pixels, &constant);
   if (fault)
-    return drop_volume(load, arena_text(load->arena, "slice %zu holds %s", slice->slice, fault), error);
+    return drop_volume(load, arena_text(load->arena, "slice %zu holds %s", slice->slice, fault), false, error);
   if (load->rows == load->capacity) {
     bool plain = load->options->network.input == INPUT_COMPLEX;
     load->rest_peak = fmax(load->rest_peak, peak_of(load->crop, pixels, plain));
@@ -396,11 +398,11 @@ static bool prepare(struct load *load, struct error *error) {
 
 /* Where slices are from, and what tells more of them. */
 static const char *place_of(const struct load *load) {
-  return load->dataset->volumes[0].memory ? "memory" : load->options->data.path;
+  return load->dataset->volumes[0].format->in_memory ? "memory" : load->options->data.path;
 }
 
 static const char *advice(const struct load *load, const char *path) {
-  return load->dataset->volumes[0].memory ? "" : arena_text(load->arena, "; `l2sr inspect %s` tells more", path);
+  return load->dataset->volumes[0].format->in_memory ? "" : arena_text(load->arena, "; `l2sr inspect %s` tells more", path);
 }
 
 static bool load_all(struct load *load, struct error *error) {
@@ -418,9 +420,10 @@ static bool load_all(struct load *load, struct error *error) {
   if (good && !load->rows)
     good = fail_file(
         error,
-        "no usable slice in %s: %zu broken volume%s, %zu constant slice%s%s%s",
-        place_of(load), report->broken_volumes, plural(report->broken_volumes), report->constant,
-        plural(report->constant), report->excluded ? " (data.exclude_constant)" : "",
+        "no usable slice in %s: %zu broken volume%s%s, %zu constant slice%s%s%s",
+        place_of(load), report->broken_volumes, plural(report->broken_volumes),
+        report->written_volumes ? arena_text(load->arena, ", %zu being written", report->written_volumes) : "",
+        report->constant, plural(report->constant), report->excluded ? " (data.exclude_constant)" : "",
         advice(load, load->last_broken ? load->last_broken : load->dataset->volumes[0].path));
   if (good && report->constant - report->excluded == load->rows)
     good =
@@ -469,6 +472,9 @@ void load_print(const struct load_report *report, FILE *file) {
   if (report->broken_volumes)
     fprintf(file, "  %zu volume%s broken, skipped while loading\n", report->broken_volumes,
             plural(report->broken_volumes));
+  if (report->written_volumes)
+    fprintf(file, "  %zu volume%s being written by another program, skipped while loading\n", report->written_volumes,
+            plural(report->written_volumes));
   if (report->constant)
     fprintf(file, "  %zu constant slice%s%s\n", report->constant, plural(report->constant),
             report->excluded ? ", left out" : "");

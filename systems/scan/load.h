@@ -18,6 +18,7 @@ struct slice_name {
 
 struct load_report {
   size_t slices, constant, excluded, broken_volumes;
+  size_t written_volumes; /* that another program began to write after the data set was opened */
   struct slice_name *names; /* one for each row of SLICE, in the given arena */
   double *data_range;       /* one for each row of SLICE */
 };

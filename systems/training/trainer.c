@@ -361,6 +361,7 @@ bool trainer_save(const struct training *training, const char *name, struct erro
   struct store *store;
   if (!run_flush(&training->run, error) || !store_create(&store, trainer_path(training, name), error))
     return false;
+  store_keep_sums(store);
   if (write_task(training, store, error) && run_write(&training->run, store, error) &&
       write_state(training, store, error))
     return store_commit(store, error);
@@ -401,6 +402,7 @@ static bool read_history(struct training *training, struct history *history,
   if (!has_values(record, store, error)) return false;
   if (shape.rank != 1 || shape.size[0] > training->done)
     return fail_file(error, "%s is longer than its training: the file is damaged", name);
+  if (shape.size[0] && !store_check_held(store, name, error)) return false;
   if (!make_room(training, history, record, shape.size[0] + history->room, error)) return false;
   history->count = shape.size[0];
   bool good = read_column(store, name, history->count, history->at, true, error);

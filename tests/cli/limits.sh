@@ -36,6 +36,50 @@ for kib in 50000 200000 400000 600000 800000 8000000; do
 done
 [ "$ended" -eq 0 ] || complain "8 GB of data are too few"
 
+# What is advised is followed once.
+cat >train.yaml <<END
+data: {path: D, size: 32}
+train: {method: reconstructor, epochs: 1, batch: 4}
+network: {channels: 2, pools: 1}
+END
+# advised NAME FLAG KIB COMMAND...: it is refused, and ends well under the limit that the error names
+advised() {
+  what="$1 as advised of ulimit $2 $3"
+  flag=$2
+  kib=$3
+  shift 3
+  tried=$((tried + 1))
+  (ulimit "$flag" "$kib"; exec "$@") >out 2>err && complain "$what: it was not refused"
+  enough=$(sed -n 's/.*raise the limit to \([0-9]*\).*/\1/p' err)
+  [ -n "$enough" ] || complain "$what: no limit is named"
+  [ "$flag" = -n ] || enough=$((enough * 1024))
+  (ulimit "$flag" "$enough"; exec "$@") >out 2>err || complain "$what: $enough do not suffice"
+}
+for kib in 100000 900000; do
+  advised evaluate -v $kib "$l2sr" evaluate quickstart_l2sr --data D
+  advised train -v $kib "$l2sr" train train.yaml --output "trained$kib"
+done
+advised evaluate -d 300000 "$l2sr" evaluate quickstart_l2sr --data D
+
+# Threads count where PoCL is asked for its devices, and nowhere else.
+mkdir none
+for folder in none ""; do
+  text=${folder:+no OpenCL platform found}
+  limited "info of ${folder:-all} drivers" "-v 2000000" "${text:-64 threads (POCL_MAX_PTHREAD_COUNT)}" \
+    env POCL_MAX_PTHREAD_COUNT=64 ${folder:+OCL_ICD_VENDORS="$dir/none"} "$l2sr" info
+  [ "$ended" -eq 1 ] || complain "64 threads are in 2000000 KiB"
+done
+
+# Files that are open at once: from what no command runs with to what is enough.
+for files in 4 5 6 8 10 12 14 16 18 20 24 32; do
+  limited evaluate "-n $files" "ulimit -n, RLIMIT_NOFILE" "$l2sr" evaluate quickstart_l2sr --data D --samplers random --output "files$files"
+  limited inspect "-n $files" "ulimit -n, RLIMIT_NOFILE" "$l2sr" inspect D
+  limited train "-n $files" "ulimit -n, RLIMIT_NOFILE" "$l2sr" train train.yaml --output "opened$files"
+done
+[ "$ended" -eq 0 ] || complain "32 open files are too few"
+advised evaluate -n 8 "$l2sr" evaluate quickstart_l2sr --data D
+advised inspect -n 8 "$l2sr" inspect D
+
 # What the buffers take is looked at too: 65536 environments of 128x128 are more than 4 GiB.
 for kib in 1500000 2500000 3500000; do
   limited "many environments" "-v $kib" "ulimit -v, RLIMIT_AS" "$l2sr" bench env --size 128 --envs 65536 --horizon long

@@ -49,6 +49,20 @@ both second || grep -q 'both is in use: another program writes there' "$temp/sec
 wait $! || grep -q 'both is in use: another program writes there' "$temp/first" ||
   { echo "FAILED: two runs with one output: $(cat "$temp/first")"; failed=1; }
 run "two runs with one output leave a whole one" "$l2sr" compare "$temp/one/results.h5" "$temp/both/results.h5"
+# The table of several scenes parts rows by the keys that say what is tested and how it is scored, and by no others.
+parts() { # parts KEY-VALUE ROWS WORDS
+  printf 'extends: scene.yaml\nacquisition: {horizon: [base]}\nevaluate: {samplers: [random]}\n' >"$temp/plain.yaml"
+  { cat "$temp/plain.yaml"; echo "$1"; } >"$temp/other.yaml"
+  run "several scenes, $1" "$l2sr" evaluate "$temp/plain.yaml" "$temp/other.yaml" --data "$temp/data"
+  rows=$(sed -n '/mean and deviation$/,$p' "$temp/out" | grep -c "^N=32 x4 base.*$3 ")
+  [ "$rows" = "$2" ] || { echo "FAILED: rows that differ in $1: $rows of $2"; cat "$temp/out"; failed=1; }
+}
+parts 'data: {pad: 40}' 2 ', pad [0-9]*'
+parts 'data: {range: slice}' 2 ''
+parts 'data: {scale: 2}' 2 ', scale [0-9.e-]*'
+parts 'data: {most: 2}' 2 ''
+parts 'data: {window: 2}' 1 ''
+parts 'data: {augment: [turns]}' 1 ''
 evaluate few --set world.envs=2
 run "the number of environments changes nothing" "$l2sr" compare "$temp/one/results.h5" "$temp/few/results.h5"
 grep -q "noted    attribute scene .* line [0-9]*: '  envs: .*' and '  envs: 2'; it says what wrote" "$temp/out" ||

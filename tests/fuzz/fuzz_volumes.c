@@ -24,17 +24,17 @@ static void write_good(void) {
 }
 
 static void open_one(const struct options *options, const char *path, struct arena *arena) {
-  struct store *store;
-  struct volume volume;
+  struct volume volume = volume_of(path);
   struct error error;
-  if (!volume_open(&store, &volume, path, options, &error)) return;
+  void *file;
+  if (!volume_open(&volume, options, &error) || !volume_file_open(&file, &volume, &error)) return;
   size_t count = volume_slice_floats(&volume);
   float *slice = ARENA_TRY(arena, float, count);
   bool constant;
   for (size_t i = 0; slice && i < volume.slices && i < 4; i++)
-    if (volume_read(store, &volume, volume.slices - 1 - i, slice, &error))
+    if (volume_read(file, &volume, volume.slices - 1 - i, slice, &error))
       volume_fault(slice, count, &constant);
-  store_close(store);
+  volume_file_close(file, &volume);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -786,6 +786,10 @@ class Errors(unittest.TestCase):
             (ValueError, "data.size", {"overrides": ["data.size=17"]}),
             (ValueError, "unknown|no option", {"overrides": {"data.sise": 17}}),
             (ValueError, "overrides is the text", {"overrides": "data.size=17"}),
+            (ValueError, "unknown section nope", {"overrides": {"nope": {}}}),
+            (ValueError, "unknown section nope", {"scene": {"nope": {}}}),
+            (ValueError, "unknown key nope", {"overrides": {"nope": 1}}),
+            (ValueError, "data.size", {"overrides": {"data": {"size": {}}}}),
             (ValueError, "no data.path|no slices", {"data": None}),
             (ValueError, "data has shape", {"data": images()[0]}),
             (ValueError, "volumes", {"volumes": [1, 2]}),
@@ -804,6 +808,32 @@ class Errors(unittest.TestCase):
             with self.subTest(arguments={name: str(value)[:40] for name, value in arguments.items()}):
                 with self.assertRaisesRegex(kind, text):
                     make(**arguments)
+
+    def test_numbers_that_python_does_not_write(self):
+        for text, arguments in (("too many digits", {"overrides": {"data.size": 10**5000}}), ("num_envs is of type int", {"num_envs": 10**5000})):
+            with self.assertRaisesRegex(ValueError, text):
+                make(**arguments)
+
+    def test_texts_that_no_encoding_has(self):
+        odd = "a\ud800"
+        cases = [
+            {"device": odd}, {"data": odd}, {"data": pathlib.Path(odd)}, {"metrics": odd}, {"metrics": ["ssim", odd]}, {"reconstructor": odd},
+            {"policy": odd}, {"split": odd, "data": "DATA"}, {"scene": odd}, {"scene": {"data": {"path": odd}}}, {"scene": {odd: {}}},
+            {"overrides": [odd]}, {"overrides": {odd: 1}}, {"overrides": {"data.path": odd}}, {"overrides": {"data": {"path": pathlib.Path(odd)}}},
+        ]
+        for arguments in cases:
+            with self.subTest(arguments=ascii(arguments)):
+                with self.assertRaises(ValueError) as raised:
+                    make(**arguments)
+                self.assertIs(type(raised.exception), ValueError)
+                self.assertRegex(str(raised.exception), r"has the character '\\ud800'; it must be a text that utf-8 has")
+                self.assertIsNone(raised.exception.__context__)
+        env = make()
+        for call in (lambda: env.decide(odd), lambda: env.play(odd, 1)):
+            with self.assertRaisesRegex(ValueError, "it must be a text that utf-8 has"):
+                call()
+        env.close()
+        make(overrides={"data": {}}).close()
 
     def test_what_is_given_is_looked_at(self):
         for arguments in (

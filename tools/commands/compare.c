@@ -303,7 +303,8 @@ enum { WORDS = 1 << 16 };
 
 /* They say what wrote a file, how and when, not what it holds. */
 static bool is_of_writing(const char *name) {
-  static const char *const names[] = {"version", "device", "driver", "scene", "log_bytes", "events_bytes"};
+  static const char *const names[] = {"version", "device", "driver", "scene", "log_bytes", "events_bytes",
+                                      "l2sr_checksum"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (!strcmp(name, names[i])) return true;
   return false;

@@ -122,7 +122,8 @@ static void print_json(const struct evaluation *evaluation, const struct options
     json_text(stdout, evaluation->reconstructor);
     printf(",\"small_files\":%zu,\"written_files\":%zu,\"broken_files\":%zu,\"broken_volumes\":%zu,"
            "\"constant\":%zu,\"excluded\":%zu",
-           evaluation->dataset.small, evaluation->dataset.written, evaluation->dataset.broken,
+           evaluation->dataset.small, evaluation->dataset.written + evaluation->report.written_volumes,
+           evaluation->dataset.broken,
            evaluation->report.broken_volumes, evaluation->report.constant, evaluation->report.excluded);
     printf(",\"version\":\"" L2SR_VERSION "\",\"seconds\":%.6g,\"metrics\":{", run->seconds);
     for (size_t m = 0; m < METRICS; m++)

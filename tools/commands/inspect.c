@@ -2,7 +2,9 @@
 #include "engine/base/log.h"
 #include "engine/base/text.h"
 #include "systems/data/doubts.h"
+#include "engine/files/store.h"
 #include "systems/data/foreign.h"
+#include "systems/data/format.h"
 #include "systems/data/layout.h"
 #include "systems/data/listing.h"
 #include "systems/data/patients.h"
@@ -142,14 +144,14 @@ static void look_at_slice(const struct volume *volume, const float *image, size_
 }
 
 /* Reads every slice once, so that a file that is broken further back is found out. */
-static bool look_at_pixels(struct store *store, const struct volume *volume, const struct call *call,
+static bool look_at_pixels(void *file, const struct volume *volume, const struct call *call,
                            struct pixels *pixels, struct doubts *doubts, struct error *error) {
   size_t count = volume_slice_floats(volume);
   float *slice = arena_try(call->arena, count * sizeof *slice);
   if (!slice) return fail(error, "no host memory for a slice of %s", volume->path);
   *pixels = (struct pixels){.largest = -INFINITY};
   for (size_t s = 0; s < volume->slices; s++) {
-    if (!volume_read(store, volume, s, slice, error)) return fail_in(error, "slice %zu", s);
+    if (!volume_read(file, volume, s, slice, error)) return fail_in(error, "slice %zu", s);
     look_at_slice(volume, slice, count, pixels);
     doubts_see(doubts, volume, slice);
     if (!volume->from_kspace) doubts_see_crop(doubts, volume, slice, &call->options);
@@ -230,18 +232,16 @@ static void print_doubts(const struct call *call, const struct doubts *doubts) {
   }
 }
 
-static bool show_images(const struct call *call, const char *path, struct error *error) {
+static bool show_images(const struct call *call, const struct volume *of, struct error *error) {
   struct options padded = with_padding(&call->options);
-  struct store *store;
-  struct volume volume;
+  struct volume volume = *of;
   struct pixels pixels;
   struct doubts *doubts = doubts_open(call->arena);
-  bool good = volume_open(&store, &volume, path, &padded, error);
-  if (good) {
-    good = look_at_pixels(store, &volume, call, &pixels, doubts, error) &&
-           doubts_end(doubts, &volume, &call->options, error);
-    store_close(store);
-  }
+  void *file;
+  if (!volume_open(&volume, &padded, error) || !volume_file_open(&file, &volume, error)) return false;
+  bool good = look_at_pixels(file, &volume, call, &pixels, doubts, error) &&
+              doubts_end(doubts, &volume, &call->options, error);
+  volume_file_close(file, &volume);
   if (!good) return false;
   (call_flag(call, "json") ? print_images_json : print_images)(&volume, &call->options, &pixels);
   print_doubts(call, doubts);
@@ -250,12 +250,14 @@ static bool show_images(const struct call *call, const char *path, struct error 
 
 static bool inspect_file(struct call *call, const char *path, struct error *error) {
   struct view view = {.arena = call->arena, .json = call_flag(call, "json")};
-  bool good = store_open(&view.store, path, error) || foreign_advise(path, error);
+  const struct volume volume = volume_of(path);
+  bool stored = volume.format->is_hdf5;
+  bool good = !stored || store_open(&view.store, path, error) || foreign_advise(path, error);
   if (good) {
     if (!view.json) printf("%s\n", text_shown(call->arena, path));
-    show_stored(&view);
-    store_close(view.store);
-    good = show_images(call, path, error);
+    if (stored) show_stored(&view);
+    if (stored) store_close(view.store);
+    good = show_images(call, &volume, error);
   }
   if (!good && view.json) {
     printf("{\"type\":\"images\",\"usable\":false");

@@ -76,6 +76,8 @@ static bool draw(const struct evaluation *evaluation, const struct evaluate_run 
   const struct acquisition *setting = &runs->acquisition;
   const struct slice_name *name = &evaluation->report.names[slice];
   const char *volume = evaluation->dataset.volumes[name->volume].name;
+  const char *ending = strrchr(volume, '.');
+  int length = (int)(ending && ending > volume ? (size_t)(ending - volume) : strlen(volume));
   size_t n = evaluation->size;
   uint8_t *given = arena_new(arena, setting->lines);
   struct picture_column *columns = ARENA_NEW(arena, struct picture_column, count);
@@ -98,7 +100,7 @@ static bool draw(const struct evaluation *evaluation, const struct evaluate_run 
   sheet.white = colour_white(sheet.truth, n * n);
   sheet.error_white = 0.25f * sheet.white;
   const char *path = arena_text(arena, "%s/x%u_%s_%.*s_%zu.png", folder, setting->acceleration,
-                                setting->horizon, (int)(strlen(volume) - 3), volume, name->slice);
+                                setting->horizon, length, volume, name->slice);
   bool good = figure_save(path, FIGURE_PNG, 1, picture_draw, &sheet, error);
   if (good) printf("%s\n", text_shown(arena, path));
   arena_close(arena);

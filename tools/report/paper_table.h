@@ -9,7 +9,12 @@ enum { PAPER_ROWS = 64, PAPER_COLUMNS = 32 };
 
 struct paper_table {
   struct arena *arena; /* the caller's; owns the texts */
-  const char *row[PAPER_ROWS], *heading[PAPER_COLUMNS], *cell[PAPER_ROWS][PAPER_COLUMNS];
+  const char *row[PAPER_ROWS];
+  struct paper_tested {
+    const char *data;  /* a hash of the slices and of how each is scored */
+    const char **keys; /* values of the keys of CONCERNS_TEST, by their place among all options; others NULL */
+  } tested[PAPER_ROWS]; /* what parts rows of one text */
+  const char *heading[PAPER_COLUMNS], *cell[PAPER_ROWS][PAPER_COLUMNS];
   size_t rows, columns;
 };
 

@@ -252,7 +252,7 @@ static bool store_facts(struct store *store, const struct options *options,
               store_put_text(store, "scene", scene, error) && store_group(store, options, error) &&
               store_seeds(store, options, error) &&
               store_put_number(store, "small_files", (double)evaluation->dataset.small, error) &&
-              store_put_number(store, "written_files", (double)evaluation->dataset.written, error) &&
+              store_put_number(store, "written_files", (double)(evaluation->dataset.written + evaluation->report.written_volumes), error) &&
               store_put_number(store, "broken_files", (double)evaluation->dataset.broken, error) &&
               store_put_number(store, "broken_volumes", (double)evaluation->report.broken_volumes, error) &&
               store_put_number(store, "constant_slices", (double)evaluation->report.constant, error) &&

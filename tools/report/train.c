@@ -11,11 +11,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct log {
   struct arena *arena;
   struct report_stage *stage;
   size_t room[2]; /* room for validations and for rewards */
+  size_t lines, kinds; /* those that are objects, and those of them that say their kind */
 };
 
 static void add_point(struct log *log, size_t which, double x, double y) {
@@ -91,6 +93,8 @@ static bool see_line(const json_t *line, void *context, struct error *error) {
   const char *kind = json_text_of(line, "kind", log->arena), *unit;
   double x, y;
   (void)error;
+  log->lines++;
+  log->kinds += kind != NULL;
   if (!kind) return true;
   if (!strcmp(kind, "epoch") && json_number_of(line, "epoch", &x) && json_number_of(line, "val_ssim", &y))
     see_epoch(log, x, y);
@@ -142,6 +146,24 @@ static void read_checkpoint(struct report *report, struct report_training *train
   store_close(store);
 }
 
+static bool is_empty(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0 && !status.st_size;
+}
+
+/* Other files of that name have no lines, or lines without the key that each of a training's has. */
+static bool refuse_lines(const char *path, size_t lines, const char *key, const char *what, struct error *error) {
+  return fail_file(error,
+                   "%s holds %zu whole line%s of JSON, and none has \"%s\": it is no %s; name a folder that `l2sr train` "
+                   "wrote, or remove the file if another program left it there",
+                   path, lines, plural(lines), key, what);
+}
+
+/* It is empty where the training has just begun. */
+static bool check_log(const struct log *log, const char *path, struct error *error) {
+  return log->kinds || is_empty(path) || refuse_lines(path, log->lines, "kind", "log of a training", error);
+}
+
 static bool add_stage(struct report *report, struct report_training *training, const char *name,
                       const char *folder, struct error *error) {
   const char *path = arena_text(report->arena, "%s/log.jsonl", folder);
@@ -154,7 +176,7 @@ static bool add_stage(struct report *report, struct report_training *training, c
   stage->metric = "ssim";
   stage->gamma = stage->selected = NAN;
   read_checkpoint(report, training, stage, folder);
-  return json_lines(path, true, see_line, &log, error);
+  return json_lines(path, true, see_line, &log, error) && check_log(&log, path, error);
 }
 
 /* ---- stages -------------------------------------------------------------------------------------------- */
@@ -200,6 +222,34 @@ static bool add_stages(struct report *report, struct report_training *training, 
   return good;
 }
 
+struct stages {
+  struct arena *arena;
+  size_t lines, named;
+};
+
+static bool see_stage(const json_t *line, void *context, struct error *error) {
+  struct stages *stages = context;
+  (void)error;
+  stages->lines++;
+  stages->named += json_text_of(line, "stage", stages->arena) != NULL;
+  return true;
+}
+
+/* A training of stages has an empty one until the first stage has ended, and no log beside it. */
+static bool check_stages(struct report *report, const char *folder, struct error *error) {
+  struct stages stages = {.arena = report->arena};
+  const char *path = arena_text(report->arena, "%s/stages.jsonl", folder);
+  bool logged = file_is_there(arena_text(report->arena, "%s/log.jsonl", folder));
+  if (!json_lines(path, true, see_stage, &stages, error)) return false;
+  if (!stages.named && !is_empty(path))
+    return refuse_lines(path, stages.lines, "stage", "list of a training's stages", error);
+  if (!logged || stages.named) return true;
+  return fail_file(error,
+                   "%s has a log.jsonl, as a training of one stage, and a stages.jsonl that is empty, as one of several that "
+                   "has just begun; remove the one that is not of this training",
+                   folder);
+}
+
 bool report_read_training(struct report *report, const char *folder, struct error *error) {
   if (report->trainings == REPORT_TRAININGS)
     return fail(error, "there are more than %d trainings; write several reports", REPORT_TRAININGS);
@@ -207,12 +257,17 @@ bool report_read_training(struct report *report, const char *folder, struct erro
   bool staged = file_is_there(arena_text(report->arena, "%s/stages.jsonl", folder));
   *training = (struct report_training){
       .path = arena_text(report->arena, "%s", folder), .method = "?", .initial_lines = NAN};
-  if (!(staged ? add_stages(report, training, error)
+  if (!(staged ? check_stages(report, folder, error) && add_stages(report, training, error)
                : add_stage(report, training, "training", folder, error)))
     return false;
   size_t points = 0;
   for (size_t s = 0; s < training->stages; s++)
     points += training->stage[s].validation.count + training->stage[s].reward.count;
+  if (!training->stages)
+    return fail_file(error,
+                     "%s has a stages.jsonl, and no folder of a stage with a log.jsonl in it; let it train longer, or name "
+                     "the folder that `l2sr train` wrote",
+                     folder);
   return points ? true
                 : fail(error, "the log of %s holds no epoch, look or validation yet; let it train longer",
                        folder);

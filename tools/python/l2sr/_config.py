@@ -45,15 +45,22 @@ def _value(key: str, value: Any) -> str:
             ) from None
     if isinstance(value, (list, tuple)):
         return f"[{','.join(_value(key, one) for one in value)}]"
-    return json.dumps(value) if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return json.dumps(value)
+    try:
+        return str(value)
+    except ValueError:  # Python writes whole numbers of some thousand digits at most
+        raise ValueError(f"override {key} is a number of too many digits; give a smaller one") from None
 
 
 def _flat(overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Mappings may hold values, or sections of values."""
     flat: dict[str, Any] = {}
     for name, value in overrides.items():
-        section = isinstance(value, Mapping)
-        flat.update({f"{name}.{key}": one for key, one in value.items()} if section else {name: value})
+        if isinstance(value, Mapping) and value:
+            flat.update({f"{name}.{key}": one for key, one in value.items()})
+        else:  # the library knows whether there is such a section
+            flat[name] = "{}" if isinstance(value, Mapping) else value
     return flat
 
 
@@ -119,7 +126,7 @@ def _slices(data: Any, volumes: Any) -> tuple[binding.Slices, list[Any]]:
 def _text(scene: Mapping[str, Any]) -> str:
     try:
         return json.dumps(dict(scene), default=_plain, ensure_ascii=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(f"the scene is no dictionary of sections of values: {error}") from None
 
 

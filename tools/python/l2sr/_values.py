@@ -14,7 +14,10 @@ Path = Union[str, bytes, "os.PathLike[str]"]
 
 def kind(value: Any) -> str:
     """A value in a text: itself where it is short, else its type."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # a whole number of thousands of digits; a class of others
+        return f"of type {type(value).__name__}"
     return text if len(text) <= 80 and "\n" not in text else f"of type {type(value).__name__}"
 
 
@@ -24,7 +27,7 @@ def whole(what: str, value: Any, low: int, high: int) -> int:
     except TypeError:
         raise TypeError(f"{what} is {kind(value)}; it must be a whole number from {low} to {high}") from None
     if not low <= number <= high:
-        raise ValueError(f"{what} is {number}; it must be from {low} to {high}")
+        raise ValueError(f"{what} is {kind(number)}; it must be from {low} to {high}")
     return number
 
 
@@ -42,10 +45,18 @@ def choice(what: str, value: Any, choices: Iterable[str]) -> str:
     raise ValueError(f"{what} is {kind(value)}; it must be one of {', '.join(words)}")
 
 
+def _encoded(what: str, value: Any) -> bytes:
+    try:
+        return os.fsencode(value)
+    except UnicodeEncodeError as error:
+        odd, encoding = ascii(error.object[error.start]), error.encoding
+    raise ValueError(f"{what} is {kind(value)}, which has the character {odd}; it must be a text that {encoding} has")
+
+
 def name_bytes(what: str, value: Any) -> bytes:
     if not isinstance(value, str) or "\0" in value:
         raise ValueError(f"{what} is {kind(value)}; it must be a text without zero bytes")
-    return os.fsencode(value)
+    return _encoded(what, value)
 
 
 def names_bytes(what: str, names: Any) -> bytes:
@@ -64,7 +75,7 @@ def path_bytes(what: str, path: Any) -> bytes | None:
         return None
     if not is_path(path):
         raise TypeError(f"{what} is {kind(path)}; it must be a path: a text or a pathlib.Path")
-    name = os.fsencode(path)
+    name = _encoded(what, path)
     if b"\0" in name:
         raise ValueError(f"{what} is {path!r}, which is no path: it has a zero byte")
     return name

@@ -1,5 +1,8 @@
 /* Slices in the program's memory as a data set: neighbours of one number are a volume. */
 #include "systems/data/dataset.h"
+#include "systems/data/format.h"
+
+#include <string.h>
 
 enum { SIDE_MOST = 1 << 14, COILS_MOST = 1 << 10 };
 
@@ -33,7 +36,8 @@ static bool add_volume(struct dataset *dataset, const struct l2sr_slices *slices
                        const struct options *options, struct error *error) {
   struct volume *volume = &dataset->volumes[dataset->volume_count];
   const char *name = arena_text(dataset->arena, "slices %zu to %zu in memory", first, first + count - 1);
-  *volume = (struct volume){.path = name,
+  *volume = (struct volume){.format = &format_memory,
+                            .path = name,
                             .name = name,
                             .from_kspace = slices->coils > 0,
                             .slices = count,
@@ -42,7 +46,7 @@ static bool add_volume(struct dataset *dataset, const struct l2sr_slices *slices
                             .width = slices->width,
                             .memory = slices->values + first * slice_floats(slices)};
   snprintf(volume->key, sizeof volume->key, "%s", slices->coils ? "kspace" : "images");
-  if (!volume_of_memory(volume, options, error)) return false;
+  if (!volume_open(volume, options, error)) return false;
   dataset->volume_count++;
   dataset->slice_count += volume->slice_count;
   return true;
@@ -81,3 +85,36 @@ bool dataset_of_slices(struct dataset *dataset, const struct l2sr_slices *slices
   dataset_close(dataset);
   return false;
 }
+
+/* ---- the row -------------------------------------------------------------------------------------------- */
+
+static bool claims(const char *path) {
+  (void)path;
+  return false;
+}
+
+/* The caller has set its facts. */
+static bool describe(void *file, struct volume *volume, const struct options *options, struct error *error) {
+  bool kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop == CROP_KSPACE;
+  (void)file;
+  if (!kspace || volume->from_kspace) return true;
+  return fail_usage(error,
+                    "%s holds images, and data.kspace or data.crop asks for k-space; give k-space of coils, or "
+                    "set both to image",
+                    volume->path);
+}
+
+static bool read_slice(void *file, const struct volume *volume, size_t slice, float *to, struct error *error) {
+  size_t floats = volume_slice_floats(volume);
+  (void)file, (void)error;
+  memcpy(to, volume->memory + slice * floats, sizeof *to * floats);
+  return true;
+}
+
+const struct volume_format format_memory = {
+    .name = "memory",
+    .in_memory = true,
+    .claims = claims,
+    .describe = describe,
+    .read = read_slice,
+};
