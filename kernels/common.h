@@ -379,13 +379,15 @@ INLINE void red_add(__global long *place, long value) { atom_add((volatile __glo
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #define UNROLL _Pragma("unroll 1")
 #define NO_UNROLL _Pragma("unroll 1")
+/* Lanes hand on floats: every word is unpacked once, where it is given, not by each lane that takes it. Products of
+ * halves are exact in them, and of TF32. */
 #ifdef L2SR_AMD
-#define LANE_WORDS 8
+#define LANE_FLOATS 16
 #else
-#define LANE_WORDS 6
+#define LANE_FLOATS 12
 #endif
-#define OPEN_LANES(group) __local uint lanes[(group)*LANE_WORDS]
-#define LANES , __local uint *lanes
+#define OPEN_LANES(group) __local float lanes[(group)*LANE_FLOATS]
+#define LANES , __local float *lanes
 #define GIVE_LANES , lanes
 
 INLINE uint pack(float even, float odd) {
@@ -412,17 +414,17 @@ INLINE uint fma_relu_pair(uint a, uint b, uint c) {
   return pack(fmax(fma(even_of(a), even_of(b), even_of(c)), 0.0f), fmax(fma(odd_of(a), odd_of(b), odd_of(c)), 0.0f));
 }
 
-/* Where the lane `lane` of this work-item's warp left its words. */
-INLINE __local uint *lane_words(__local uint *lanes, uint lane) {
-  return lanes + (((uint)get_local_id(0) & ~31u) + lane) * LANE_WORDS;
+/* Where the lane `lane` of this work-item's warp leaves its floats. */
+INLINE __local float *lane_floats(__local float *lanes, uint lane) {
+  return lanes + (((uint)get_local_id(0) & ~31u) + lane) * LANE_FLOATS;
 }
 
 INLINE float shuffle(float value, uint lane_mask LANES) {
   const uint lane = (uint)get_local_id(0) & 31u;
   barrier(CLK_LOCAL_MEM_FENCE);
-  lane_words(lanes, lane)[0] = as_uint(value);
+  lane_floats(lanes, lane)[0] = value;
   barrier(CLK_LOCAL_MEM_FENCE);
-  return as_float(lane_words(lanes, lane ^ lane_mask)[0]);
+  return lane_floats(lanes, lane ^ lane_mask)[0];
 }
 
 #ifdef L2SR_AMD
@@ -430,49 +432,62 @@ INLINE float shuffle(float value, uint lane_mask LANES) {
  * its own. */
 INLINE void multiply_16(float *d, const uint *a, const uint *b LANES) {
   const uint lane = (uint)get_local_id(0) & 31u, half_wave = lane & 16u;
-  __local uint *mine = lane_words(lanes, lane);
+  __local float *mine = lane_floats(lanes, lane);
+  float column[16];
   barrier(CLK_LOCAL_MEM_FENCE);
-  NO_UNROLL for (uint w = 0u; w < 8u; w++) mine[w] = a[w];
+  for (uint w = 0u; w < 8u; w++) {
+    mine[2u * w] = even_of(a[w]), mine[2u * w + 1u] = odd_of(a[w]);
+    column[2u * w] = even_of(b[w]), column[2u * w + 1u] = odd_of(b[w]);
+  }
   barrier(CLK_LOCAL_MEM_FENCE);
-  NO_UNROLL for (uint i = 0u; i < 8u; i++) {
-    __local const uint *row = lane_words(lanes, half_wave + 2u * i + lane / 16u);
-    NO_UNROLL for (uint w = 0u; w < 8u; w++)
-      d[i] = fma(even_of(row[w]), even_of(b[w]), fma(odd_of(row[w]), odd_of(b[w]), d[i]));
+  for (uint i = 0u; i < 8u; i++) {
+    __local const float *row = lane_floats(lanes, half_wave + 2u * i + lane / 16u);
+    float sum = d[i];
+    for (uint w = 0u; w < 16u; w += 2u) sum += row[w + 1u] * column[w + 1u], sum += row[w] * column[w];
+    d[i] = sum;
   }
 }
 #else
-INLINE void give_words(uint a0, uint a1, uint a2, uint a3, uint b0, uint b1 LANES) {
-  __local uint *mine = lane_words(lanes, (uint)get_local_id(0) & 31u);
-  barrier(CLK_LOCAL_MEM_FENCE);
-  mine[0] = a0, mine[1] = a1, mine[2] = a2, mine[3] = a3, mine[4] = b0, mine[5] = b1;
-  barrier(CLK_LOCAL_MEM_FENCE);
+/* Of each half of words of A the numbers of row g and of row g + 8, and those of a word of B. */
+INLINE void give_halves(__local float *to_a, __local float *to_b, uint a, uint below, uint b) {
+  to_a[0] = odd_of(a), to_a[1] = odd_of(below);
+  to_a[2] = even_of(a), to_a[3] = even_of(below);
+  to_b[0] = odd_of(b), to_b[1] = even_of(b);
+}
+
+INLINE float tf32_of(uint word) { return as_float(word & 0xffffe000u); }
+
+INLINE void give_tf32(__local float *to_a, __local float *to_b, uint a, uint below, uint b) {
+  to_a[0] = tf32_of(a), to_a[1] = tf32_of(below);
+  to_b[0] = tf32_of(b);
 }
 
 /* d[j] is row g + 8 (j / 2), column 2t + j % 2 of the product. Word w of row r (and of column c of B) lies with lane
- * 4 (r % 8) + w % 4. */
-INLINE void multiply(float *d, bool tf32 LANES) {
-  const uint lane = (uint)get_local_id(0) & 31u, g = lane >> 2, t = lane & 3u;
-  for (uint j = 0u; j < 4u; j++)
-    for (uint w = 0u; w < 8u; w++) {
-      uint a = lane_words(lanes, 4u * g + w % 4u)[(j >> 1) + 2u * (w / 4u)];
-      uint b = lane_words(lanes, 4u * (2u * t + (j & 1u)) + w % 4u)[4u + w / 4u];
-      if (tf32)
-        d[j] = fma(as_float(a & 0xffffe000u), as_float(b & 0xffffe000u), d[j]);
-      else
-        d[j] = fma(even_of(a), even_of(b), fma(odd_of(a), odd_of(b), d[j]));
-    }
+ * 4 (r % 8) + w % 4, and holds `numbers`. The four sums are one vector: the compiler improves nothing here. */
+INLINE void multiply(float *d, uint numbers LANES) {
+  const uint lane = (uint)get_local_id(0) & 31u;
+  __local const float *a = lane_floats(lanes, lane & ~3u), *b = lane_floats(lanes, 8u * (lane & 3u)) + 8;
+  float4 sum = vload4(0, d);
+  for (uint w = 0u; w < 8u; w++) {
+    for (uint k = 0u; k < numbers; k++)
+      sum += vload2(k, a).xxyy * (float2)(b[k], b[4 * LANE_FLOATS + k]).xyxy;
+    a += w == 3u ? 4 - 3 * LANE_FLOATS : LANE_FLOATS;
+    b += w == 3u ? 2 - 3 * LANE_FLOATS : LANE_FLOATS;
+  }
+  vstore4(sum, 0, d);
 }
 
-#define MULTIPLY(d, a0, a1, a2, a3, b0, b1)                                                                  \
+#define MULTIPLY_BY(give, numbers, d, a0, a1, a2, a3, b0, b1)                                                \
   do {                                                                                                       \
-    give_words(a0, a1, a2, a3, b0, b1 GIVE_LANES);                                                           \
-    multiply(d, false GIVE_LANES);                                                                           \
+    __local float *given = lane_floats(lanes, (uint)get_local_id(0) & 31u);                                  \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                                            \
+    give(given, given + 8, a0, a1, b0);                                                                      \
+    give(given + 4, given + 10, a2, a3, b1);                                                                 \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                                            \
+    multiply(d, numbers GIVE_LANES);                                                                         \
   } while (0)
-#define MULTIPLY_TF32(d, a0, a1, a2, a3, b0, b1)                                                             \
-  do {                                                                                                       \
-    give_words(a0, a1, a2, a3, b0, b1 GIVE_LANES);                                                           \
-    multiply(d, true GIVE_LANES);                                                                            \
-  } while (0)
+#define MULTIPLY(d, a0, a1, a2, a3, b0, b1) MULTIPLY_BY(give_halves, 2u, d, a0, a1, a2, a3, b0, b1)
+#define MULTIPLY_TF32(d, a0, a1, a2, a3, b0, b1) MULTIPLY_BY(give_tf32, 1u, d, a0, a1, a2, a3, b0, b1)
 #endif
 
 INLINE void red_add(__global long *place, long value) { atom_add((volatile __global long *)place, value); }

@@ -143,10 +143,11 @@ static void check_case(struct device *device, const struct fused_case *test) {
   close_pair(&pair);
 }
 
-/* 32, 16 and 8 pixels a side: the tiles of small maps. */
+/* 32, 16 and 8 pixels a side: the tiles of small maps. MIXED stores as F32 does: fewer layers, for PoCL takes
+ * half a second to compile each. */
 static void test_small_maps(void **state) {
   check_case(*state, &(struct fused_case){net_unet, 32, 32, 16, 2, 1, BLOCK_F32, 1e-5, 1e-3, 1});
-  check_case(*state, &(struct fused_case){net_unet, 32, 32, 16, 2, 1, BLOCK_MIXED, 5e-3, 1e-1, 1});
+  check_case(*state, &(struct fused_case){net_unet, 32, 32, 16, 1, 1, BLOCK_MIXED, 5e-3, 1e-1, 1});
   check_case(*state, &(struct fused_case){net_unet, 32, 32, 16, 2, 3, BLOCK_HALF, 1e-2, 1e-1, 1});
 }
 
@@ -165,11 +166,12 @@ static void test_complex_images(void **state) {
   check_case(*state, &(struct fused_case){net_policy_maps, 16, 128, 64, 1, 1, BLOCK_HALF, 1e-2, 1e-1, 2});
 }
 
-/* Five channels, as a sampler of points sees: the network's small maps, and wide ones. */
+/* Five channels, as a sampler of points sees: the network's small maps, and wide ones, which but for the first layer
+ * are those above. */
 static void test_five_channels(void **state) {
   check_case(*state, &(struct fused_case){net_unet, 32, 32, 16, 2, 1, BLOCK_F32, 1e-5, 1e-3, 5});
   check_case(*state, &(struct fused_case){net_unet, 32, 32, 16, 2, 1, BLOCK_HALF, 1e-2, 2e-1, 5});
-  check_case(*state, &(struct fused_case){net_policy_maps, 16, 128, 32, 1, 1, BLOCK_HALF, 1e-2, 1e-1, 5});
+  check_case(*state, &(struct fused_case){net_policy_maps, 16, 128, 64, 1, 1, BLOCK_HALF, 1e-2, 1e-1, 5});
 }
 
 /* An encoder: every map but the first is pooled, and the last is the output; an odd number of images. */
@@ -181,8 +183,8 @@ static void test_encoder(void **state) {
 
 /* Fewer channels than a matrix instruction takes: the others stay 0. */
 static void test_narrow_encoder(void **state) {
-  check_case(*state, &(struct fused_case){net_policy_maps, 32, 32, 8, 2, 1, BLOCK_F32, 1e-5, 1e-3, 1});
-  check_case(*state, &(struct fused_case){net_policy_maps, 32, 32, 8, 2, 1, BLOCK_HALF, 1e-2, 1e-1, 1});
+  check_case(*state, &(struct fused_case){net_policy_maps, 32, 32, 8, 1, 1, BLOCK_F32, 1e-5, 1e-3, 1});
+  check_case(*state, &(struct fused_case){net_policy_maps, 32, 32, 8, 1, 1, BLOCK_HALF, 1e-2, 1e-1, 1});
   check_case(*state, &(struct fused_case){net_policy_maps, 32, 32, 12, 2, 1, BLOCK_MIXED, 5e-3, 1e-1, 1});
 }
 

@@ -5,6 +5,7 @@
 #include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -623,6 +624,25 @@ static void wrong_calls_abort(void **state) {
   kernels_close(kernels);
 }
 
+/* What fails may have compiled, clFFT's kernels for one, in a process that may write little. */
+static void a_failure_names_the_limit(void **state) {
+  struct device device;
+  struct error error;
+  struct rlimit limit;
+  uint8_t data[32] = {0};
+  (void)state;
+  assert_good(device_open(&device, "", &error), &error);
+  cl_mem buffer = make_buffer(&device, 16);
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  setrlimit(RLIMIT_FSIZE, &(struct rlimit){1 << 20, limit.rlim_max});
+  device_write(&device, buffer, 0, 32, data); /* beyond the end */
+  setrlimit(RLIMIT_FSIZE, &limit);
+  assert_false(device_finish(&device, &error));
+  assert_holds(error.text, "; the cause may be a limit: files of at most 1 MiB (ulimit -f, RLIMIT_FSIZE)");
+  device_release(&device, buffer, 16);
+  device_close(&device);
+}
+
 static void a_failed_device_launches_nothing(void **state) {
   struct device device;
   struct error error;
@@ -686,6 +706,7 @@ int main(void) {
       TEST(launches_cover_every_row),
       TEST(wrong_calls_abort),
       TEST(a_failed_device_launches_nothing),
+      TEST(a_failure_names_the_limit),
       TEST(elements_have_sizes_and_names),
   };
   int failed = cmocka_run_group_tests(first, NULL, NULL);

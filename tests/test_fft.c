@@ -92,10 +92,13 @@ static void expect_transform(struct device *device, size_t height, size_t width,
 static const size_t lengths[] = {32, 45, 60, 77, 91, 128};
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
-/* Few plans, for each compiles kernels of its own: every length, both directions, one row and several. */
+/* Few plans, for each compiles kernels of its own: both directions, one row and several. Lengths of 3 and 5
+ * are those of images' rows. */
 static void rows_are_transformed(void **state) {
-  for (size_t i = 0; i < LENGTHS; i++)
-    expect_transform(*state, 1, lengths[i], i % 2 ? 5 : 1, i < LENGTHS / 2 ? FFT_FORWARD : FFT_INVERSE);
+  expect_transform(*state, 1, 32, 1, FFT_FORWARD);
+  expect_transform(*state, 1, 77, 5, FFT_FORWARD);
+  expect_transform(*state, 1, 91, 1, FFT_INVERSE);
+  expect_transform(*state, 1, 128, 5, FFT_INVERSE);
 }
 
 static void images_are_transformed(void **state) {

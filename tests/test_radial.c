@@ -257,9 +257,10 @@ static void check_image(struct scene *scene, size_t env, const uint8_t *cells) {
   arena_close(arena);
 }
 
-/* Sizes of both kernels, odd ones too; more scans than work-groups. */
+/* Sizes of both kernels, odd ones too; more scans than work-groups. Larger ones stand below, where no world compiles
+ * all its kernels for them. */
 static void observations_are_exact(void **state) {
-  static const uint32_t sizes[] = {32, 45, 64, 128, 256};
+  static const uint32_t sizes[] = {32, 45, 64};
   for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
     uint32_t n = sizes[k];
     size_t envs = n < 64 ? 500 : 3;
@@ -384,6 +385,8 @@ static void kernels_agree_with_their_reference(void **state) {
     size_t n;
   } rows[] = {{"observe_cells_direct", 45},
               {"observe_cells_fft", 64},
+              {"observe_cells_fft", 128},
+              {"observe_cells_fft", 256},
               {"image_pack_plane", 45},
               {"observe_coils_direct", 45},
               {"observe_coils_fft", 64}};

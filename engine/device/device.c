@@ -364,11 +364,14 @@ bool device_profile(struct device *device, struct profile *profile, struct error
   return true;
 }
 
+/* A launch may compile, and fails without a word where the compiler meets a limit. */
 void device_note(struct device *device, cl_int code, const char *call, const char *file, int line) {
+  char limits[256];
   if (code == CL_SUCCESS || device->failed) return;
   device->failed = true;
-  fail_as(&device->first, kind_of(code), "%s on %s: %s (%d) at %s:%d", call, device->facts.name,
-          device_code_name(code), code, file, line);
+  room_limits(limits, sizeof limits);
+  fail_as(&device->first, kind_of(code), "%s on %s: %s (%d) at %s:%d%s", call, device->facts.name,
+          device_code_name(code), code, file, line, limits);
 }
 
 bool device_finish(struct device *device, struct error *error) {

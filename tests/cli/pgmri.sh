@@ -87,7 +87,7 @@ run "more epochs go on" "$l2sr" train scene --output cut --resume --set pgmri.ep
 
 # ---- greedy -------------------------------------------------------------------------------------------------
 
-greedy="--set pgmri.estimator=greedy --set learn.reconstructor=$dense --set pgmri.epochs=2"
+greedy="--set pgmri.estimator=greedy --set learn.reconstructor=$dense --set pgmri.epochs=1"
 # shellcheck disable=SC2086
 run "greedy" "$l2sr" train scene --output greedy $greedy
 # shellcheck disable=SC2086

@@ -71,7 +71,7 @@ has_full() {
 
 # await COMMAND...: until it succeeds or $child has ended, to which the processor is left meanwhile
 await() {
-  until "$@" || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
+  until "$@" || ! kill -0 $child 2>/dev/null; do sleep 0.02; done
 }
 
 # tells LOG KIND COUNT: there is the log, with at least so many lines of the kind
