@@ -88,7 +88,7 @@ bool call_scene(struct call *call, const char *path, struct error *error) {
   call->scene = NULL;
   option_defaults(&option_table, &call->options, call->arena);
   if ((!path || read_scene(call, path, error)) && apply_flags(call, error)) return true;
-  error->code = L2SR_WRONG_USAGE;
+  error->code = ERROR_USAGE;
   return false;
 }
 
@@ -224,8 +224,8 @@ static int report(const char *text, int status) {
   return status;
 }
 
-static int status_of(enum l2sr_code code) {
-  return code == L2SR_WRONG_USAGE ? STATUS_USAGE : STATUS_FAILED;
+static int status_of(enum error_code code) {
+  return code == ERROR_USAGE ? STATUS_USAGE : STATUS_FAILED;
 }
 
 /* Whether --json stands there, also where the words before it are wrong. */
@@ -246,7 +246,7 @@ static void report_json(const char *text) {
 static volatile sig_atomic_t goes_on; /* what runs is a command that --resume goes on with */
 
 static int run_command(const struct command *command, char **argv) {
-  struct error error = {.code = L2SR_GOOD};
+  struct error error = {.code = ERROR_NONE};
   struct call call = {.command = command, .arena = arena_open()};
   goes_on = !strcmp(command->name, "train");
   bool good = run_call(&call, argv, &error);

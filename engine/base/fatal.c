@@ -17,11 +17,11 @@ struct landing {
 static _Thread_local struct landing *landing; /* the innermost rescue that is under way; NULL: none */
 
 static struct {
-  l2sr_fatal *handler; /* NULL: none but end_program */
+  fatal_handler *handler; /* NULL: none but end_program */
   void *context;
 } ending; /* the process has one; LOCK_SETTINGS guards it */
 
-void l2sr_on_fatal(l2sr_fatal *handler, void *context) {
+void fatal_with(fatal_handler *handler, void *context) {
   HOLD(LOCK_SETTINGS);
   ending.handler = handler;
   ending.context = context;
@@ -39,14 +39,14 @@ static _Noreturn void end_call(const struct error *error) {
     longjmp(landing->place, 1);
   }
   const enum lock settings = lock_take(LOCK_SETTINGS);
-  l2sr_fatal *handler = ending.handler;
+  fatal_handler *handler = ending.handler;
   void *context = ending.context;
   lock_give(&settings);
   if (handler) handler(error->code, error->text, context);
   end_program(error->text);
 }
 
-_Noreturn void fatal(enum l2sr_code code, const char *format, ...) {
+_Noreturn void fatal(enum error_code code, const char *format, ...) {
   struct error error = {.code = code};
   va_list list;
   va_start(list, format);
@@ -56,7 +56,7 @@ _Noreturn void fatal(enum l2sr_code code, const char *format, ...) {
 }
 
 _Noreturn void require_failed(const char *condition, const char *file, int line, const char *format, ...) {
-  struct error error = {.code = L2SR_WRONG_CALL};
+  struct error error = {.code = ERROR_CALL};
   va_list list;
   va_start(list, format);
   vsnprintf(error.text, sizeof error.text, format, list);

@@ -53,9 +53,9 @@ const char *device_code_name(cl_int code) {
   return "an OpenCL error";
 }
 
-static enum l2sr_code kind_of(cl_int code) {
+static enum error_code kind_of(cl_int code) {
   bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY;
-  return memory ? L2SR_NO_MEMORY : L2SR_DEVICE_FAILED;
+  return memory ? ERROR_MEMORY : ERROR_DEVICE;
 }
 
 static void read_text(cl_device_id id, cl_device_info what, char *text, size_t size) {
@@ -187,7 +187,7 @@ static bool select_device(const char *select, struct found *chosen, struct devic
     read_facts(&list[i], facts);
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%zu: %s", i ? "; " : "", i, facts->name);
   }
-  return fail_as(error, L2SR_NO_DEVICE, "no OpenCL device matches '%s'; there are: %s", select, names);
+  return fail_as(error, ERROR_NO_DEVICE, "no OpenCL device matches '%s'; there are: %s", select, names);
 }
 
 /* ---- open devices -------------------------------------------------------------------------------------- */

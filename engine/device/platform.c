@@ -72,10 +72,10 @@ bool device_none(struct error *error) {
   char limits[256];
   room_limits(limits, sizeof limits);
   if (device_platforms(say_platform, &platforms))
-    return fail_as(error, L2SR_NO_DEVICE, "%.1200s%s", platforms.text, limits);
+    return fail_as(error, ERROR_NO_DEVICE, "%.1200s%s", platforms.text, limits);
   const char *vendors = set_variable("OCL_ICD_VENDORS");
   return fail_as(
-      error, L2SR_NO_DEVICE,
+      error, ERROR_NO_DEVICE,
       "no OpenCL platform found%s%s; install a driver (for the CPU: apt-get install pocl-opencl-icd)%s%s",
       vendors ? " in OCL_ICD_VENDORS=" : "", vendors ? vendors : "",
       vendors ? " or unset OCL_ICD_VENDORS, which takes the place of /etc/OpenCL/vendors" : "", limits);

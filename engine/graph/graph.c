@@ -17,7 +17,7 @@ const struct op_desc *const op_table[] = {&op_conv,
                                           &op_standardise,
                                           &op_fourier,
                                           &op_inverse_fourier,
-                                          &op_mask_columns,
+                                          &op_multiply,
                                           &op_magnitude,
                                           &op_learned,
                                           &op_scale,
@@ -26,7 +26,6 @@ const struct op_desc *const op_table[] = {&op_conv,
                                           &op_exact_threshold,
                                           &op_detach,
                                           &op_restore,
-                                          &op_planes,
                                           &op_share,
                                           NULL};
 
@@ -55,6 +54,17 @@ const char *graph_name(struct graph *graph, const char *format, ...) {
 struct node *graph_node(struct graph *graph, tensor x) {
   REQUIRE(x.node < graph->nodes, "node %u of %d", x.node, graph->nodes);
   return &graph->node[x.node];
+}
+
+struct node *graph_source(struct graph *graph, const struct node *node, int k) {
+  return graph_node(graph, node->input[k]);
+}
+
+bool graph_same_shape(const struct node *a, const struct node *b, struct error *error) {
+  struct tensor_shape x = a->shape, y = b->shape;
+  if (x.channels == y.channels && x.height == y.height && x.width == y.width) return true;
+  return fail(error, "'%s' is %dx%dx%d; it must be %dx%dx%d, as '%s' is", b->name, y.channels, y.height,
+              y.width, x.channels, x.height, x.width, a->name);
 }
 
 struct arg graph_arg(enum arg_kind kind, cl_mem buffer) {
@@ -111,8 +121,7 @@ static tensor refuse(struct graph *graph) {
   return (tensor){0};
 }
 
-/* Appends the node and lets its row find the shape; on refusal nothing stays. */
-static tensor append(struct graph *graph, const struct node *wanted) {
+tensor graph_append(struct graph *graph, const struct node *wanted) {
   if (graph->failed) return (tensor){0};
   if (graph->nodes == NODES_MOST) {
     fail(&graph->first, "the network has more than %d nodes", NODES_MOST);
@@ -132,7 +141,7 @@ static tensor append(struct graph *graph, const struct node *wanted) {
 static tensor append_op(struct graph *graph, const struct op_desc *op, tensor x, const char *name) {
   const char *own = name ? name : graph_name(graph, "%s.%d", op->name, graph->nodes);
   struct node node = {.op = op, .name = own, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
-  return append(graph, &node);
+  return graph_append(graph, &node);
 }
 
 tensor graph_input(struct graph *graph, const char *name, int channels, int height, int width) {
@@ -142,26 +151,26 @@ tensor graph_input(struct graph *graph, const char *name, int channels, int heig
          channels, height, width);
     return refuse(graph);
   }
-  return append(graph, &node);
+  return graph_append(graph, &node);
 }
 
 tensor conv2d(struct graph *graph, tensor x, const char *name, int channels, int size) {
   struct node node = {.op = &op_conv, .name = name, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
   node.shape.channels = channels;
   node.size = size;
-  return append(graph, &node);
+  return graph_append(graph, &node);
 }
 
 tensor linear(struct graph *graph, tensor x, const char *name, int outputs) {
   struct node node = {.op = &op_linear, .name = name, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
   node.shape.channels = outputs;
-  return append(graph, &node);
+  return graph_append(graph, &node);
 }
 
 tensor leaky_relu(struct graph *graph, tensor x, float slope) {
   struct node node = {.op = &op_relu, .input = {x}, .inputs = 1, .weight = -1, .bias = -1, .slope = slope};
   node.name = graph_name(graph, "%s.%d", slope > 0 ? "leaky_relu" : "relu", graph->nodes);
-  return append(graph, &node);
+  return graph_append(graph, &node);
 }
 
 tensor relu(struct graph *graph, tensor x) {
@@ -195,7 +204,7 @@ tensor up_sample(struct graph *graph, tensor x) {
 static tensor append_pair(struct graph *graph, const struct op_desc *op, tensor a, tensor b, float slope) {
   struct node node = {.op = op, .input = {a, b}, .inputs = 2, .weight = -1, .bias = -1, .slope = slope};
   node.name = graph_name(graph, "%s.%d", op->name, graph->nodes);
-  return append(graph, &node);
+  return graph_append(graph, &node);
 }
 
 static tensor start_weight(struct graph *graph, tensor x, enum parameter_start start, double gain) {
@@ -248,8 +257,8 @@ tensor straight_through(struct graph *graph, tensor x, tensor threshold, float s
   return append_pair(graph, &op_straight_through, x, threshold, slope);
 }
 
-tensor mask_columns(struct graph *graph, tensor x, tensor mask) {
-  return append_pair(graph, &op_mask_columns, x, mask, 0);
+tensor multiply(struct graph *graph, tensor x, tensor factor) {
+  return append_pair(graph, &op_multiply, x, factor, 0);
 }
 
 tensor fourier(struct graph *graph, tensor x) {
@@ -266,10 +275,10 @@ tensor magnitude(struct graph *graph, tensor x) {
 
 tensor learned(struct graph *graph, const char *name, int channels, int height, int width, double gain) {
   struct node node = {.op = &op_learned, .name = name, .shape = {channels, height, width}, .bias = -1};
-  tensor out = append(graph, &node);
+  tensor out = graph_append(graph, &node);
   if (graph->failed) return out;
   struct parameter *parameter = &graph->parameter[graph_node(graph, out)->weight];
-  parameter->start = START_LOGIT;
+  parameter->start = START_LOGISTIC;
   parameter->gain = gain;
   return out;
 }
@@ -277,7 +286,7 @@ tensor learned(struct graph *graph, const char *name, int channels, int height, 
 tensor scale(struct graph *graph, tensor x, float factor) {
   struct node node = {.op = &op_scale, .input = {x}, .inputs = 1, .weight = -1, .bias = -1, .slope = factor};
   node.name = graph_name(graph, "scale.%d", graph->nodes);
-  return append(graph, &node);
+  return graph_append(graph, &node);
 }
 
 tensor add(struct graph *graph, tensor a, tensor b) {
@@ -288,18 +297,18 @@ tensor rescale(struct graph *graph, tensor x, tensor taken, uint32_t budget) {
   struct node node = {.op = &op_rescale, .input = {x, taken}, .inputs = 2, .weight = -1, .bias = -1};
   node.name = graph_name(graph, "rescale.%d", graph->nodes);
   node.budget = budget;
-  return append(graph, &node);
+  return graph_append(graph, &node);
 }
 
-tensor exact_threshold(struct graph *graph, tensor x, tensor taken, tensor scan, uint32_t budget,
+tensor exact_threshold(struct graph *graph, tensor x, tensor taken, tensor number, uint32_t budget,
                        uint32_t seed, uint32_t step) {
   struct node node = {
-      .op = &op_exact_threshold, .input = {x, taken, scan}, .inputs = 3, .weight = -1, .bias = -1};
+      .op = &op_exact_threshold, .input = {x, taken, number}, .inputs = 3, .weight = -1, .bias = -1};
   node.name = graph_name(graph, "exact_threshold.%d", graph->nodes);
   node.budget = budget;
   node.seed = seed;
   node.step = step;
-  return append(graph, &node);
+  return graph_append(graph, &node);
 }
 
 tensor detach(struct graph *graph, tensor x) {
@@ -312,13 +321,6 @@ tensor restore_image(struct graph *graph, tensor x, tensor like) {
 
 tensor softplus_share(struct graph *graph, tensor x, tensor taken) {
   return append_pair(graph, &op_share, x, taken, 0);
-}
-
-tensor sampler_planes(struct graph *graph, tensor predicted, tensor acquired, tensor mask) {
-  struct node node = {
-      .op = &op_planes, .input = {predicted, acquired, mask}, .inputs = 3, .weight = -1, .bias = -1};
-  node.name = graph_name(graph, "planes.%d", graph->nodes);
-  return append(graph, &node);
 }
 
 void graph_share(struct graph *graph) {

@@ -1,4 +1,4 @@
-/* Instance normalisation without affine, of planes, and standardising of images. Forward keeps what it has
+/* Instance normalisation without affine, of planes; standardising of images, and back. Forward keeps what it has
  * found of every plane (mean, 1/deviation) or image (mean less the first pixel, deviation). */
 #include "engine/graph/graph.h"
 
@@ -83,3 +83,50 @@ const struct op_desc op_standardise = {.name = "standardise",
                                        .kept = kept_standardise,
                                        .keeps_input = true,
                                        .kernels = {"standardise_forward", "standardise_backward"}};
+
+/* ---- by the mean and deviation of another image -------------------------------------------------------- */
+
+static bool shape_restore(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  node->shape = graph_source(graph, node, 0)->shape;
+  if (graph_elements(graph, out) < 2)
+    return fail(error, "an image has one pixel; restoring needs at least 2");
+  return graph_same_shape(graph_source(graph, node, 0), graph_source(graph, node, 1), error);
+}
+
+static size_t kept_restore(const struct graph *graph, tensor out, size_t images) {
+  (void)graph, (void)out;
+  return 2 * sizeof(float) * images;
+}
+
+static void forward_restore(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  kernel_run(graph->kernels, "restore_forward", graph->images,
+             ARGS(graph_arg(ARG_IN, graph_source(graph, node, 0)->value),
+                  graph_arg(ARG_IN, graph_source(graph, node, 1)->value), graph_arg(ARG_OUT, node->value),
+                  arg_buffer(ARG_OUT, ELEMENT_C64, node->kept), arg_u32((uint32_t)graph_elements(graph, out))));
+}
+
+static void backward_restore(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out), *x = graph_source(graph, node, 0),
+                    *like = graph_source(graph, node, 1);
+  struct arg statistics = arg_buffer(ARG_IN, ELEMENT_C64, node->kept);
+  if (x->needs_gradient)
+    kernel_run(graph->kernels, "restore_backward", graph->images,
+               ARGS(graph_arg(ARG_IN, node->gradient), statistics, graph_arg(ARG_INOUT, x->gradient),
+                    arg_u32((uint32_t)graph_elements(graph, out)), arg_u32(node->adds[0])));
+  if (like->needs_gradient)
+    kernel_run(graph->kernels, "restore_backward_like", graph->images,
+               ARGS(graph_arg(ARG_IN, x->value), graph_arg(ARG_IN, like->value),
+                    graph_arg(ARG_IN, node->gradient), statistics, graph_arg(ARG_INOUT, like->gradient),
+                    arg_u32((uint32_t)graph_elements(graph, out)), arg_u32(node->adds[1])));
+}
+
+const struct op_desc op_restore = {
+    .name = "restore",
+    .shape = shape_restore,
+    .forward = forward_restore,
+    .backward = backward_restore,
+    .kept = kept_restore,
+    .keeps_input = true,
+    .kernels = {"restore_forward", "restore_backward", "restore_backward_like"}};

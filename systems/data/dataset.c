@@ -1,8 +1,8 @@
 #include "systems/data/dataset.h"
 
+#include "engine/base/hash.h"
 #include "engine/base/log.h"
 #include "engine/base/random.h"
-#include "engine/device/program.h"
 #include "systems/data/listing.h"
 #include "systems/data/patients.h"
 

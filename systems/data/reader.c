@@ -17,7 +17,7 @@ struct reader {
   struct place ring[RING];
   size_t made, taken; /* places filled by the thread; places given to the consumer */
   bool ended, stop;
-  struct error fault; /* the error that ended the thread; code L2SR_GOOD: none */
+  struct error fault; /* the error that ended the thread; code ERROR_NONE: none */
   pthread_t thread;
   pthread_mutex_t lock;
   pthread_cond_t changed;

@@ -1,7 +1,7 @@
 #include "systems/data/volume.h"
 
+#include "engine/base/hash.h"
 #include "engine/device/fft.h"
-#include "engine/device/program.h"
 #include "systems/data/foreign.h"
 #include "systems/data/layout.h"
 #include "systems/data/sampled.h"

@@ -40,7 +40,7 @@ struct method_config {
   void (*see_best)(const struct best_round *best, void *context);
   /* At the end of a stage, before the next: its trainer is still open. */
   bool (*end)(struct trainer *trainer, const struct stage *stage, void *context, struct error *error);
-  bool (*stop)(void *context); /* asked after every unit; true: the training is refused as L2SR_STOPPED. NULL: never */
+  bool (*stop)(void *context); /* asked after every unit; true: the training is refused as ERROR_STOPPED. NULL: never */
   void *context;
   const char *kernel_folder;
 };

@@ -3,7 +3,7 @@
 #include "systems/public/env.h"
 
 #include "engine/base/half.h"
-#include "engine/device/program.h"
+#include "engine/base/hash.h"
 #include "engine/files/part.h"
 #include "engine/files/png.h"
 #include "systems/sampling/geometry.h"

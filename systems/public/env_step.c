@@ -116,12 +116,12 @@ static void run(struct env *env, const struct schedule *schedule) {
 
 bool env_is_idle(const struct env *env, bool begun, struct error *error) {
   if (env->device.failed)
-    return fail_as(error, L2SR_DEVICE_FAILED,
+    return fail_as(error, ERROR_DEVICE,
                    "the device failed in an earlier call, so this handle can only be closed: %s",
                    env->device.first.text);
-  if (env->sent) return fail_as(error, L2SR_WRONG_CALL, "a step is under way; call l2sr_env_wait first");
+  if (env->sent) return fail_as(error, ERROR_CALL, "a step is under way; call l2sr_env_wait first");
   if (begun && !env->begun)
-    return fail_as(error, L2SR_WRONG_CALL, "no scan has begun; call l2sr_env_reset, without a mask, first");
+    return fail_as(error, ERROR_CALL, "no scan has begun; call l2sr_env_reset, without a mask, first");
   return true;
 }
 
@@ -160,11 +160,11 @@ static bool refuse_ended(const struct env *env, uint32_t taken, struct error *er
   size_t row = 0;
   while (env->clock.began[row] != began(env, taken)) row++;
   if (taken == env->acquisition.budget)
-    return fail_as(error, L2SR_WRONG_CALL,
+    return fail_as(error, ERROR_CALL,
                    "the scan of environment %zu has ended; reset it, or open the handle with "
                    "another autoreset",
                    row);
-  return fail_as(error, L2SR_WRONG_CALL,
+  return fail_as(error, ERROR_CALL,
                  "the scan of environment %zu ends after %u more; take no more steps than that, or open the "
                  "handle with another autoreset",
                  row, env->acquisition.budget - taken);
@@ -200,7 +200,7 @@ static bool check_reset(const struct env *env, const uint8_t *mask, const uint32
   if (!env_is_free(env, mask, error)) return false;
   for (size_t row = 0; seed && mask && row < env->envs; row++)
     if (!mask[row])
-      return fail_as(error, L2SR_WRONG_CALL,
+      return fail_as(error, ERROR_CALL,
                      "a reset with a seed is of all environments, and the mask leaves out %zu; "
                      "give no mask",
                      row);
@@ -242,7 +242,7 @@ bool env_renew(struct env *env, struct error *error) {
 
 static const struct sampler *find_sampler(const struct env *env, const char *name, struct error *error) {
   if (!name) {
-    fail_as(error, L2SR_WRONG_CALL, "the sampler is NULL; name one, as random");
+    fail_as(error, ERROR_CALL, "the sampler is NULL; name one, as random");
     return NULL;
   }
   const struct sampler *sampler = sampler_find(name, error);
@@ -288,12 +288,12 @@ bool env_check_memory(const struct env *env, cl_mem memory, size_t offset, size_
   size_t found = 0;
   if (clGetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof context, &context, NULL) != CL_SUCCESS ||
       clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof found, &found, NULL) != CL_SUCCESS)
-    return fail_as(error, L2SR_WRONG_CALL, "the memory of %s is no OpenCL memory object", what);
+    return fail_as(error, ERROR_CALL, "the memory of %s is no OpenCL memory object", what);
   if (context != env->device.context)
-    return fail_as(error, L2SR_WRONG_CALL,
+    return fail_as(error, ERROR_CALL,
                    "the memory of %s is of another context; l2sr_env_queue has the handle's", what);
   if (offset % sizeof(uint32_t) == 0 && offset <= found && found - offset >= bytes) return true;
-  return fail_as(error, L2SR_WRONG_CALL,
+  return fail_as(error, ERROR_CALL,
                  "the memory of %s has %zu bytes; %zu are wanted from byte %zu on, a multiple of 4", what,
                  found, bytes, offset);
 }
@@ -306,10 +306,10 @@ static bool check_send(const struct env *env, const struct env_source *source, s
   bool itself = source->memory == env_array_memory(env, L2SR_ACTION) && !source->offset;
   if (source->memory && !itself && env_is_part(env, source->memory, L2SR_ACTION))
     return fail_as(
-        error, L2SR_WRONG_CALL,
+        error, ERROR_CALL,
         "the actions are a part of array action, which the step writes; give the array from byte 0");
   return source->host || source->memory || env->decided ||
-         fail_as(error, L2SR_WRONG_CALL,
+         fail_as(error, ERROR_CALL,
                  "there are no actions: give some, or call l2sr_env_decide before every step");
 }
 
@@ -467,7 +467,7 @@ static bool refuse_action(struct env *env, struct error *error) {
 }
 
 bool env_wait(struct env *env, struct error *error) {
-  if (!env->sent) return fail_as(error, L2SR_WRONG_CALL, "no step is under way; call l2sr_env_send first");
+  if (!env->sent) return fail_as(error, ERROR_CALL, "no step is under way; call l2sr_env_send first");
   env->sent = env->decided = false;
   if (!device_finish(&env->device, error)) return false;
   return *(uint32_t *)env->refused_row.data == NO_LINE || refuse_action(env, error);

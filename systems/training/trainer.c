@@ -138,7 +138,7 @@ bool trainer_refuse(const struct trainer *trainer, const char *what, double valu
                           ? arena_text(arena, " (%llu step%s of the optimiser)", (unsigned long long)trainer->optimiser.step,
                                        plural(trainer->optimiser.step))
                           : "";
-  fail_as(error, L2SR_DIVERGED, "%s is %g after %llu %s%s%s%s; %s and train anew", what, value,
+  fail_as(error, ERROR_DIVERGED, "%s is %g after %llu %s%s%s%s; %s and train anew", what, value,
           (unsigned long long)trainer->done, trainer->task->unit, plural(trainer->done), steps, kept,
           trainer->task->advice);
   arena_close(arena);
@@ -239,7 +239,7 @@ static bool run_unit(struct trainer *trainer, const struct trainer_config *confi
 /* An epoch goes on from its start alone: what was saved there stays. */
 static bool refuse_stop(struct trainer *trainer, struct error *error) {
   if (trainer->run.folder && !trainer->task->epochs && !trainer_save(trainer, "last.h5", error)) return false;
-  return fail_as(error, L2SR_STOPPED, "stopped by the program after %llu of %llu %ss", (unsigned long long)trainer->done,
+  return fail_as(error, ERROR_STOPPED, "stopped by the program after %llu of %llu %ss", (unsigned long long)trainer->done,
                  (unsigned long long)trainer->wanted, trainer->task->unit);
 }
 

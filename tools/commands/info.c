@@ -1,6 +1,6 @@
 /* Lists what is here: OpenCL devices, library versions, the kernel cache. */
 #include "engine/base/log.h"
-#include "engine/device/program.h"
+#include "engine/device/program_cache.h"
 #include "tools/commands/command.h"
 
 #include <cairo.h>
