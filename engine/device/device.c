@@ -24,35 +24,6 @@ struct found {
   cl_platform_id platform;
 };
 
-const char *device_code_name(cl_int code) {
-  static const struct {
-    cl_int code;
-    const char *name;
-  } names[] = {
-      {CL_DEVICE_NOT_FOUND, "CL_DEVICE_NOT_FOUND"},
-      {CL_DEVICE_NOT_AVAILABLE, "CL_DEVICE_NOT_AVAILABLE"},
-      {CL_MEM_OBJECT_ALLOCATION_FAILURE, "CL_MEM_OBJECT_ALLOCATION_FAILURE (device memory is full)"},
-      {CL_OUT_OF_RESOURCES, "CL_OUT_OF_RESOURCES"},
-      {CL_OUT_OF_HOST_MEMORY, "CL_OUT_OF_HOST_MEMORY"},
-      {CL_BUILD_PROGRAM_FAILURE, "CL_BUILD_PROGRAM_FAILURE"},
-      {CL_INVALID_VALUE, "CL_INVALID_VALUE"},
-      {CL_INVALID_BUFFER_SIZE, "CL_INVALID_BUFFER_SIZE"},
-      {CL_INVALID_MEM_OBJECT, "CL_INVALID_MEM_OBJECT"},
-      {CL_INVALID_BINARY, "CL_INVALID_BINARY"},
-      {CL_INVALID_KERNEL_NAME, "CL_INVALID_KERNEL_NAME"},
-      {CL_INVALID_KERNEL_ARGS, "CL_INVALID_KERNEL_ARGS"},
-      {CL_INVALID_ARG_SIZE, "CL_INVALID_ARG_SIZE"},
-      {CL_INVALID_WORK_GROUP_SIZE, "CL_INVALID_WORK_GROUP_SIZE"},
-      {CL_INVALID_WORK_ITEM_SIZE, "CL_INVALID_WORK_ITEM_SIZE"},
-      {CL_KERNEL_ARG_INFO_NOT_AVAILABLE, "CL_KERNEL_ARG_INFO_NOT_AVAILABLE"},
-      {-1001, "no OpenCL platform is installed"},
-      {-9999, "the driver reports an illegal access inside a kernel"},
-  };
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-    if (names[i].code == code) return names[i].name;
-  return "an OpenCL error";
-}
-
 static enum error_code kind_of(cl_int code) {
   bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY;
   return memory ? ERROR_MEMORY : ERROR_DEVICE;
@@ -105,13 +76,6 @@ static void read_facts(const struct found *found, struct device_facts *facts) {
   if (facts->maker == MAKER_NVIDIA) facts->matrix = MATRIX_NVIDIA;
   if (facts->maker == MAKER_AMD && has_amd_matrix(id, facts->name)) facts->matrix = MATRIX_AMD;
   if (facts->maker == MAKER_NVIDIA) facts->largest = facts->memory; /* says a quarter, gives all (measured) */
-}
-
-static bool loaded; /* OpenCL's drivers, once in a process; LOCK_DEVICES guards it */
-
-bool device_load(struct error *error) {
-  HOLD(LOCK_DEVICES);
-  return loaded || (loaded = room_for_drivers(error));
 }
 
 static size_t find_devices(struct found list[MOST]) {

@@ -1,4 +1,4 @@
-/* Why there is no device: what OpenCL says of its platforms. */
+/* What is there before a device: the drivers, their platforms, and the names of OpenCL's codes. */
 #include "engine/base/lock.h"
 #include "engine/device/device.h"
 #include "engine/device/room.h"
@@ -7,6 +7,44 @@
 #include <string.h>
 
 enum { MOST = 16 };
+
+const char *device_code_name(cl_int code) {
+  static const struct {
+    cl_int code;
+    const char *name;
+  } names[] = {
+      {CL_DEVICE_NOT_FOUND, "CL_DEVICE_NOT_FOUND"},
+      {CL_DEVICE_NOT_AVAILABLE, "CL_DEVICE_NOT_AVAILABLE"},
+      {CL_MEM_OBJECT_ALLOCATION_FAILURE, "CL_MEM_OBJECT_ALLOCATION_FAILURE (device memory is full)"},
+      {CL_OUT_OF_RESOURCES, "CL_OUT_OF_RESOURCES"},
+      {CL_OUT_OF_HOST_MEMORY, "CL_OUT_OF_HOST_MEMORY"},
+      {CL_BUILD_PROGRAM_FAILURE, "CL_BUILD_PROGRAM_FAILURE"},
+      {CL_INVALID_VALUE, "CL_INVALID_VALUE"},
+      {CL_INVALID_BUFFER_SIZE, "CL_INVALID_BUFFER_SIZE"},
+      {CL_INVALID_MEM_OBJECT, "CL_INVALID_MEM_OBJECT"},
+      {CL_INVALID_BINARY, "CL_INVALID_BINARY"},
+      {CL_INVALID_KERNEL_NAME, "CL_INVALID_KERNEL_NAME"},
+      {CL_INVALID_KERNEL_ARGS, "CL_INVALID_KERNEL_ARGS"},
+      {CL_INVALID_ARG_SIZE, "CL_INVALID_ARG_SIZE"},
+      {CL_INVALID_WORK_GROUP_SIZE, "CL_INVALID_WORK_GROUP_SIZE"},
+      {CL_INVALID_WORK_ITEM_SIZE, "CL_INVALID_WORK_ITEM_SIZE"},
+      {CL_KERNEL_ARG_INFO_NOT_AVAILABLE, "CL_KERNEL_ARG_INFO_NOT_AVAILABLE"},
+      {-1001, "no OpenCL platform is installed"},
+      {-9999, "the driver reports an illegal access inside a kernel"},
+  };
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (names[i].code == code) return names[i].name;
+  return "an OpenCL error";
+}
+
+static bool loaded; /* OpenCL's drivers, once in a process; LOCK_DEVICES guards it */
+
+bool device_load(struct error *error) {
+  HOLD(LOCK_DEVICES);
+  return loaded || (loaded = room_for_drivers(error));
+}
+
+/* ---- platforms ------------------------------------------------------------------------------------------ */
 
 static const char *set_variable(const char *name) {
   const char *value = getenv(name);

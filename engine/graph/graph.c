@@ -3,32 +3,6 @@
 
 #include <string.h>
 
-const struct op_desc *const op_table[] = {&op_conv,
-                                          &op_norm,
-                                          &op_relu,
-                                          &op_softplus,
-                                          &op_sigmoid,
-                                          &op_pool,
-                                          &op_up_sample,
-                                          &op_concat,
-                                          &op_linear,
-                                          &op_log_softmax,
-                                          &op_straight_through,
-                                          &op_standardise,
-                                          &op_fourier,
-                                          &op_inverse_fourier,
-                                          &op_multiply,
-                                          &op_magnitude,
-                                          &op_learned,
-                                          &op_scale,
-                                          &op_add,
-                                          &op_rescale,
-                                          &op_exact_threshold,
-                                          &op_detach,
-                                          &op_restore,
-                                          &op_share,
-                                          NULL};
-
 bool graph_open(struct graph **graph) {
   struct arena *arena = arena_open();
   *graph = ARENA_NEW(arena, struct graph, 1);
@@ -138,9 +112,15 @@ tensor graph_append(struct graph *graph, const struct node *wanted) {
   return refuse(graph);
 }
 
-static tensor append_op(struct graph *graph, const struct op_desc *op, tensor x, const char *name) {
-  const char *own = name ? name : graph_name(graph, "%s.%d", op->name, graph->nodes);
-  struct node node = {.op = op, .name = own, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
+tensor graph_append_op(struct graph *graph, const struct op_desc *op, tensor x) {
+  struct node node = {.op = op, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
+  node.name = graph_name(graph, "%s.%d", op->name, graph->nodes);
+  return graph_append(graph, &node);
+}
+
+tensor graph_append_pair(struct graph *graph, const struct op_desc *op, tensor a, tensor b) {
+  struct node node = {.op = op, .input = {a, b}, .inputs = 2, .weight = -1, .bias = -1};
+  node.name = graph_name(graph, "%s.%d", op->name, graph->nodes);
   return graph_append(graph, &node);
 }
 
@@ -151,59 +131,6 @@ tensor graph_input(struct graph *graph, const char *name, int channels, int heig
          channels, height, width);
     return refuse(graph);
   }
-  return graph_append(graph, &node);
-}
-
-tensor conv2d(struct graph *graph, tensor x, const char *name, int channels, int size) {
-  struct node node = {.op = &op_conv, .name = name, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
-  node.shape.channels = channels;
-  node.size = size;
-  return graph_append(graph, &node);
-}
-
-tensor linear(struct graph *graph, tensor x, const char *name, int outputs) {
-  struct node node = {.op = &op_linear, .name = name, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
-  node.shape.channels = outputs;
-  return graph_append(graph, &node);
-}
-
-tensor leaky_relu(struct graph *graph, tensor x, float slope) {
-  struct node node = {.op = &op_relu, .input = {x}, .inputs = 1, .weight = -1, .bias = -1, .slope = slope};
-  node.name = graph_name(graph, "%s.%d", slope > 0 ? "leaky_relu" : "relu", graph->nodes);
-  return graph_append(graph, &node);
-}
-
-tensor relu(struct graph *graph, tensor x) {
-  return leaky_relu(graph, x, 0);
-}
-
-tensor instance_norm(struct graph *graph, tensor x) {
-  return append_op(graph, &op_norm, x, NULL);
-}
-
-tensor standardise_image(struct graph *graph, tensor x) {
-  return append_op(graph, &op_standardise, x, NULL);
-}
-
-tensor softplus(struct graph *graph, tensor x) {
-  return append_op(graph, &op_softplus, x, NULL);
-}
-
-tensor sigmoid(struct graph *graph, tensor x) {
-  return append_op(graph, &op_sigmoid, x, NULL);
-}
-
-tensor max_pool(struct graph *graph, tensor x) {
-  return append_op(graph, &op_pool, x, NULL);
-}
-
-tensor up_sample(struct graph *graph, tensor x) {
-  return append_op(graph, &op_up_sample, x, NULL);
-}
-
-static tensor append_pair(struct graph *graph, const struct op_desc *op, tensor a, tensor b, float slope) {
-  struct node node = {.op = op, .input = {a, b}, .inputs = 2, .weight = -1, .bias = -1, .slope = slope};
-  node.name = graph_name(graph, "%s.%d", op->name, graph->nodes);
   return graph_append(graph, &node);
 }
 
@@ -243,84 +170,6 @@ void graph_give(struct graph *graph, tensor x) {
     REQUIRE(!serving || !running, "'%s' serves '%s' and what the graph runs", graph->node[i].name,
             graph->node[x.node].name);
   }
-}
-
-tensor concat(struct graph *graph, tensor a, tensor b) {
-  return append_pair(graph, &op_concat, a, b, 0);
-}
-
-tensor log_softmax(struct graph *graph, tensor x, tensor taken) {
-  return append_pair(graph, &op_log_softmax, x, taken, 0);
-}
-
-tensor straight_through(struct graph *graph, tensor x, tensor threshold, float slope) {
-  return append_pair(graph, &op_straight_through, x, threshold, slope);
-}
-
-tensor multiply(struct graph *graph, tensor x, tensor factor) {
-  return append_pair(graph, &op_multiply, x, factor, 0);
-}
-
-tensor fourier(struct graph *graph, tensor x) {
-  return append_op(graph, &op_fourier, x, NULL);
-}
-
-tensor inverse_fourier(struct graph *graph, tensor x) {
-  return append_op(graph, &op_inverse_fourier, x, NULL);
-}
-
-tensor magnitude(struct graph *graph, tensor x) {
-  return append_op(graph, &op_magnitude, x, NULL);
-}
-
-tensor learned(struct graph *graph, const char *name, int channels, int height, int width, double gain) {
-  struct node node = {.op = &op_learned, .name = name, .shape = {channels, height, width}, .bias = -1};
-  tensor out = graph_append(graph, &node);
-  if (graph->failed) return out;
-  struct parameter *parameter = &graph->parameter[graph_node(graph, out)->weight];
-  parameter->start = START_LOGISTIC;
-  parameter->gain = gain;
-  return out;
-}
-
-tensor scale(struct graph *graph, tensor x, float factor) {
-  struct node node = {.op = &op_scale, .input = {x}, .inputs = 1, .weight = -1, .bias = -1, .slope = factor};
-  node.name = graph_name(graph, "scale.%d", graph->nodes);
-  return graph_append(graph, &node);
-}
-
-tensor add(struct graph *graph, tensor a, tensor b) {
-  return append_pair(graph, &op_add, a, b, 0);
-}
-
-tensor rescale(struct graph *graph, tensor x, tensor taken, uint32_t budget) {
-  struct node node = {.op = &op_rescale, .input = {x, taken}, .inputs = 2, .weight = -1, .bias = -1};
-  node.name = graph_name(graph, "rescale.%d", graph->nodes);
-  node.budget = budget;
-  return graph_append(graph, &node);
-}
-
-tensor exact_threshold(struct graph *graph, tensor x, tensor taken, tensor number, uint32_t budget,
-                       uint32_t seed, uint32_t step) {
-  struct node node = {
-      .op = &op_exact_threshold, .input = {x, taken, number}, .inputs = 3, .weight = -1, .bias = -1};
-  node.name = graph_name(graph, "exact_threshold.%d", graph->nodes);
-  node.budget = budget;
-  node.seed = seed;
-  node.step = step;
-  return graph_append(graph, &node);
-}
-
-tensor detach(struct graph *graph, tensor x) {
-  return append_op(graph, &op_detach, x, NULL);
-}
-
-tensor restore_image(struct graph *graph, tensor x, tensor like) {
-  return append_pair(graph, &op_restore, x, like, 0);
-}
-
-tensor softplus_share(struct graph *graph, tensor x, tensor taken) {
-  return append_pair(graph, &op_share, x, taken, 0);
 }
 
 void graph_share(struct graph *graph) {

@@ -162,6 +162,9 @@ extern const struct op_desc *const op_table[]; /* all of these, ended by NULL */
 /* Appends a node and lets its row find the shape; on refusal nothing stays. The row may stand anywhere: an
  * operation that only some networks have stands beside them (systems/networks/op_sampler.c). */
 tensor graph_append(struct graph *graph, const struct node *node);
+/* The same of an operation on one or two inputs that has nothing else to say: the node is called OPERATION.PLACE. */
+tensor graph_append_op(struct graph *graph, const struct op_desc *op, tensor x);
+tensor graph_append_pair(struct graph *graph, const struct op_desc *op, tensor a, tensor b);
 
 /* ---- building ------------------------------------------------------------------------------------------ */
 

@@ -179,3 +179,33 @@ const struct op_desc op_detach = {.name = "detach",
                                   .forward = forward_detach,
                                   .backward = backward_detach,
                                   .blocks = {true}};
+
+/* ---- building ------------------------------------------------------------------------------------------ */
+
+tensor learned(struct graph *graph, const char *name, int channels, int height, int width, double gain) {
+  struct node node = {.op = &op_learned, .name = name, .shape = {channels, height, width}, .bias = -1};
+  tensor out = graph_append(graph, &node);
+  if (graph->failed) return out;
+  struct parameter *parameter = &graph->parameter[graph_node(graph, out)->weight];
+  parameter->start = START_LOGISTIC;
+  parameter->gain = gain;
+  return out;
+}
+
+tensor scale(struct graph *graph, tensor x, float factor) {
+  struct node node = {.op = &op_scale, .input = {x}, .inputs = 1, .weight = -1, .bias = -1, .slope = factor};
+  node.name = graph_name(graph, "scale.%d", graph->nodes);
+  return graph_append(graph, &node);
+}
+
+tensor add(struct graph *graph, tensor a, tensor b) {
+  return graph_append_pair(graph, &op_add, a, b);
+}
+
+tensor multiply(struct graph *graph, tensor x, tensor factor) {
+  return graph_append_pair(graph, &op_multiply, x, factor);
+}
+
+tensor detach(struct graph *graph, tensor x) {
+  return graph_append_op(graph, &op_detach, x);
+}

@@ -146,3 +146,23 @@ const struct op_desc op_exact_threshold = {
     .work = work_exact,
     .blocks = {true, true, true},
     .kernels = {"exact_draw", "exact_best", "tree_leaves", "tree_join", "tree_split", "tree_draw"}};
+
+/* ---- building ------------------------------------------------------------------------------------------ */
+
+tensor rescale(struct graph *graph, tensor x, tensor taken, uint32_t budget) {
+  struct node node = {.op = &op_rescale, .input = {x, taken}, .inputs = 2, .weight = -1, .bias = -1};
+  node.name = graph_name(graph, "rescale.%d", graph->nodes);
+  node.budget = budget;
+  return graph_append(graph, &node);
+}
+
+tensor exact_threshold(struct graph *graph, tensor x, tensor taken, tensor number, uint32_t budget,
+                       uint32_t seed, uint32_t step) {
+  struct node node = {
+      .op = &op_exact_threshold, .input = {x, taken, number}, .inputs = 3, .weight = -1, .bias = -1};
+  node.name = graph_name(graph, "exact_threshold.%d", graph->nodes);
+  node.budget = budget;
+  node.seed = seed;
+  node.step = step;
+  return graph_append(graph, &node);
+}

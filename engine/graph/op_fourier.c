@@ -187,3 +187,17 @@ const struct op_desc op_magnitude = {.name = "magnitude",
                                      .backward = backward_magnitude,
                                      .keeps_input = true,
                                      .kernels = {"magnitude_forward", "magnitude_backward"}};
+
+/* ---- building ------------------------------------------------------------------------------------------ */
+
+tensor fourier(struct graph *graph, tensor x) {
+  return graph_append_op(graph, &op_fourier, x);
+}
+
+tensor inverse_fourier(struct graph *graph, tensor x) {
+  return graph_append_op(graph, &op_inverse_fourier, x);
+}
+
+tensor magnitude(struct graph *graph, tensor x) {
+  return graph_append_op(graph, &op_magnitude, x);
+}

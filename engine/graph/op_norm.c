@@ -2,7 +2,7 @@
  * found of every plane (mean, 1/deviation) or image (mean less the first pixel, deviation). */
 #include "engine/graph/graph.h"
 
-static bool shape(struct graph *graph, tensor out, struct error *error) {
+static bool shape_norm(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);
   node->shape = graph_node(graph, node->input[0])->shape;
   if (node->shape.height * node->shape.width > 1) return true;
@@ -17,11 +17,11 @@ static uint32_t pixels(const struct node *node) {
   return (uint32_t)node->shape.height * (uint32_t)node->shape.width;
 }
 
-static size_t kept(const struct graph *graph, tensor out, size_t images) {
+static size_t kept_norm(const struct graph *graph, tensor out, size_t images) {
   return 2 * sizeof(float) * images * (size_t)graph->node[out.node].shape.channels;
 }
 
-static void forward(struct graph *graph, tensor out) {
+static void forward_norm(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
   kernel_run(graph->kernels, "norm_forward", planes(graph, node),
              ARGS(graph_arg(ARG_IN, graph_node(graph, node->input[0])->value),
@@ -29,7 +29,7 @@ static void forward(struct graph *graph, tensor out) {
                   arg_u32(pixels(node))));
 }
 
-static void backward(struct graph *graph, tensor out) {
+static void backward_norm(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
   kernel_run(graph->kernels, "norm_backward", planes(graph, node),
              ARGS(graph_arg(ARG_IN, node->value), graph_arg(ARG_IN, node->gradient),
@@ -39,10 +39,10 @@ static void backward(struct graph *graph, tensor out) {
 }
 
 const struct op_desc op_norm = {.name = "norm",
-                                .shape = shape,
-                                .forward = forward,
-                                .backward = backward,
-                                .kept = kept,
+                                .shape = shape_norm,
+                                .forward = forward_norm,
+                                .backward = backward_norm,
+                                .kept = kept_norm,
                                 .keeps_output = true,
                                 .kernels = {"norm_forward", "norm_backward"}};
 
@@ -130,3 +130,17 @@ const struct op_desc op_restore = {
     .kept = kept_restore,
     .keeps_input = true,
     .kernels = {"restore_forward", "restore_backward", "restore_backward_like"}};
+
+/* ---- building ------------------------------------------------------------------------------------------ */
+
+tensor instance_norm(struct graph *graph, tensor x) {
+  return graph_append_op(graph, &op_norm, x);
+}
+
+tensor standardise_image(struct graph *graph, tensor x) {
+  return graph_append_op(graph, &op_standardise, x);
+}
+
+tensor restore_image(struct graph *graph, tensor x, tensor like) {
+  return graph_append_pair(graph, &op_restore, x, like);
+}

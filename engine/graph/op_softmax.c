@@ -4,7 +4,7 @@
 /* The output of an entry that is taken: its probability is exactly 0, its entropy no NaN. */
 #define BARRED (-1e10f)
 
-static bool shape(struct graph *graph, tensor out, struct error *error) {
+static bool shape_log_softmax(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);
   const struct node *taken = graph_node(graph, node->input[1]);
   const struct tensor_shape *in = &graph_node(graph, node->input[0])->shape, *own = &taken->shape;
@@ -18,7 +18,7 @@ static bool shape(struct graph *graph, tensor out, struct error *error) {
   return true;
 }
 
-static void forward(struct graph *graph, tensor out) {
+static void forward_log_softmax(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
   kernel_run(graph->kernels, "log_softmax_forward", graph->images,
              ARGS(graph_arg(ARG_IN, graph_node(graph, node->input[0])->value),
@@ -26,7 +26,7 @@ static void forward(struct graph *graph, tensor out) {
                   graph_arg(ARG_OUT, node->value), arg_u32((uint32_t)node->shape.channels), arg_f32(BARRED)));
 }
 
-static void backward(struct graph *graph, tensor out) {
+static void backward_log_softmax(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
   kernel_run(graph->kernels, "log_softmax_backward", graph->images,
              ARGS(graph_arg(ARG_IN, node->value), graph_arg(ARG_IN, graph_node(graph, node->input[1])->value),
@@ -36,9 +36,9 @@ static void backward(struct graph *graph, tensor out) {
 }
 
 const struct op_desc op_log_softmax = {.name = "log_softmax",
-                                       .shape = shape,
-                                       .forward = forward,
-                                       .backward = backward,
+                                       .shape = shape_log_softmax,
+                                       .forward = forward_log_softmax,
+                                       .backward = backward_log_softmax,
                                        .keeps_input = true,
                                        .keeps_output = true,
                                        .blocks = {false, true},
@@ -78,3 +78,13 @@ const struct op_desc op_share = {.name = "share",
                                  .keeps_input = true,
                                  .blocks = {false, true},
                                  .kernels = {"share_forward", "share_backward"}};
+
+/* ---- building ------------------------------------------------------------------------------------------ */
+
+tensor log_softmax(struct graph *graph, tensor x, tensor taken) {
+  return graph_append_pair(graph, &op_log_softmax, x, taken);
+}
+
+tensor softplus_share(struct graph *graph, tensor x, tensor taken) {
+  return graph_append_pair(graph, &op_share, x, taken);
+}

@@ -27,7 +27,7 @@ bool config_copy(void *to, const void *from, size_t ours, const char *name, stru
           error, ERROR_CALL,
           "struct %s asks for what version %s does not know; take a newer library, or set what lies behind "
           "byte %zu to 0",
-          name, l2sr_version(), ours);
+          name, L2SR_VERSION, ours);
   memset(to, 0, ours);
   memcpy(to, from, bytes < ours ? bytes : ours);
   return true;
@@ -74,7 +74,7 @@ static const char *scenes_folder(struct arena *arena) {
   static const char *const up[] = {"../share/l2sr/scenes", "../../share/l2sr/scenes", "../scenes",
                                    "../../scenes", NULL};
   Dl_info place;
-  if (!dladdr((const void *)(uintptr_t)l2sr_version, &place) || !place.dli_fname) return L2SR_SCENES;
+  if (!dladdr((const void *)(uintptr_t)config_options, &place) || !place.dli_fname) return L2SR_SCENES;
   const char *folder = folder_beside(arena, place.dli_fname, up);
   return folder ? folder : L2SR_SCENES;
 }

@@ -129,13 +129,13 @@ enum l2sr_code l2sr_env_decide(l2sr_env *env, const char *sampler) {
   return call_on(env, HANDLE_ENV, decide, (void *)(uintptr_t)sampler);
 }
 
-static bool send(void *object, void *arguments, struct error *error) {
+static bool send_actions(void *object, void *arguments, struct error *error) {
   return env_send(object, arguments, error);
 }
 
 enum l2sr_code l2sr_env_send(l2sr_env *env, const uint32_t *actions) {
   struct env_source source = {.host = actions};
-  return call_on(env, HANDLE_ENV, send, &source);
+  return call_on(env, HANDLE_ENV, send_actions, &source);
 }
 
 static bool send_memory(void *object, void *arguments, struct error *error) {

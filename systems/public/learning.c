@@ -264,7 +264,7 @@ static struct l2sr_run values_of(const struct evaluated *table, size_t index) {
                            .scores = scores->scores};
 }
 
-static bool tell_run(void *object, void *arguments, struct error *error) {
+static bool tell_result(void *object, void *arguments, struct error *error) {
   const struct evaluated *table = object;
   const struct table_call *call = arguments;
   size_t runs = table->evaluation.run_count;
@@ -281,7 +281,7 @@ static bool tell_run(void *object, void *arguments, struct error *error) {
 
 enum l2sr_code l2sr_table_run(l2sr_table *table, size_t run, struct l2sr_run *values) {
   struct table_call call = {.index = run, .run = values};
-  return call_on(table, HANDLE_TABLE, tell_run, &call);
+  return call_on(table, HANDLE_TABLE, tell_result, &call);
 }
 
 static bool tell_slice(void *object, void *arguments, struct error *error) {

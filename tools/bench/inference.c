@@ -112,7 +112,7 @@ static bool open_sequence(struct run *run, struct error *error) {
   return tau_open(&run->tau, &setup, &run->reconstructor, error);
 }
 
-static void close_run(struct run *run) {
+static void close_bench(struct run *run) {
   if (run->tau.graph) tau_close(&run->tau);
   policy_close(&run->policy);
   reconstructor_close(&run->reconstructor);
@@ -155,7 +155,7 @@ static bool measure(struct run *run, double *seconds, struct error *error) {
     count_flops(run);
     *seconds /= (double)run->batch;
   }
-  close_run(run);
+  close_bench(run);
   return good;
 }
 

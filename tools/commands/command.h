@@ -1,5 +1,5 @@
 /* Subcommands as rows: from them come dispatch, --help on both levels, completion, the man page.
- * Each subcommand is one file cmd_NAME.c that defines `const struct command command_NAME`. */
+ * Each subcommand is one file tools/commands/NAME.c that defines `const struct command command_NAME`. */
 #ifndef L2SR_TOOLS_COMMAND_H
 #define L2SR_TOOLS_COMMAND_H
 

@@ -518,7 +518,7 @@ static bool check_topic(const struct call *call, const struct topic *topic, stru
   return true;
 }
 
-static bool run(struct call *call, struct error *error) {
+static bool run_describe(struct call *call, struct error *error) {
   const struct topic *topic = find_topic(call, error);
   return topic && check_topic(call, topic, error) && topic->print(call, error);
 }
@@ -543,5 +543,5 @@ const struct command command_describe = {
     .operands_least = 1,
     .operands_most = 2,
     .flags = flags,
-    .run = run,
+    .run = run_describe,
 };
