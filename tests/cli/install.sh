@@ -11,6 +11,7 @@ for file in bin/l2sr man/man1/l2sr.1 bash-completion/completions/l2sr zsh/site-f
   fish/vendor_completions.d/l2sr.fish $(cd "$source" && find scenes -name '*.yaml'); do
   [ -n "$(find "$temp" -path "*/$file" -type f)" ] || complain "$file is not installed"
 done
+find "$temp" -path '*/l2sr/scenes/*' ! -name '*.yaml' | grep . && complain "these are no scenes"
 l2sr=$(find "$temp" -path '*/bin/l2sr' -type f)
 mkdir "$temp/elsewhere" && cd "$temp/elsewhere" || exit 1
 "$l2sr" describe scene heuristics_128 >scene 2>err || complain "an installed scene is not found: $(cat err)"
