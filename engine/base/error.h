@@ -49,6 +49,10 @@ _Noreturn void fatal(enum error_code code, const char *format, ...) __attribute_
  * returns, or none is set (NULL), the text is logged and the program is aborted. */
 typedef void fatal_handler(enum error_code code, const char *text, void *context);
 void fatal_with(fatal_handler *handler, void *context);
+/* What this thread gives back first, as locks; NULL: nothing. No rescue begins while there is something. */
+void fatal_before(void (*give)(void));
+/* Who is told why the program is aborted; NULL: nobody. */
+void fatal_tell(void (*tell)(const char *text));
 
 /* Runs the work. Where the work ends by `fatal`, returns false with that code and text. Threads of the
  * library use it, for the handler does not decide their end, and so does a caller who wants an error instead.

@@ -1,5 +1,6 @@
 #include "engine/base/log.h"
 
+#include "engine/base/error.h"
 #include "engine/base/lock.h"
 #include "engine/base/text.h"
 
@@ -14,9 +15,14 @@ static struct logging {
   void *context;
 } logging; /* the process has one; LOCK_SETTINGS guards it */
 
+static void tell_end(const char *text) {
+  log_error("%s", text);
+}
+
 void log_with(log_line *line, log_progress *progress, void *context) {
   HOLD(LOCK_SETTINGS);
   logging = (struct logging){line, progress, context};
+  fatal_tell(tell_end);
 }
 
 /* The callbacks run without the lock: they may call the library. */
