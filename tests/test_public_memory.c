@@ -1,5 +1,5 @@
-/* The program's allocator (l2sr_allocate_with): all of the library's own host memory is from it and comes back,
- * and memory that cannot be had is an error. */
+/* The program's allocator (l2sr_allocate_with): all of the library's own host memory is from it and comes
+ * back, and memory that cannot be had is an error. */
 #include <l2sr.h>
 
 #include <setjmp.h>
@@ -24,8 +24,11 @@ static const struct l2sr_slices slices = {
     .bytes = sizeof slices, .values = &images[0][0][0], .count = SLICES, .height = N, .width = N};
 
 static struct l2sr_config config_of(void) {
-  static const char *const overrides[] = {"data.size=32", "acquisition.initial_lines=2", "acquisition.budget=6",
-                                          "data.slices=all", "evaluate.samplers=[random,lowest_index]",
+  static const char *const overrides[] = {"data.size=32",
+                                          "acquisition.initial_lines=2",
+                                          "acquisition.budget=6",
+                                          "data.slices=all",
+                                          "evaluate.samplers=[random,lowest_index]",
                                           "evaluate.images=true"};
   return (struct l2sr_config){.bytes = sizeof(struct l2sr_config),
                               .overrides = overrides,
@@ -34,7 +37,8 @@ static struct l2sr_config config_of(void) {
                               .envs = ENVS};
 }
 
-/* ---- an allocator that counts and refuses --------------------------------------------------------------- */
+/* ---- an allocator that counts and refuses ---------------------------------------------------------------
+ */
 
 struct piece {
   struct counter *owner;
@@ -47,7 +51,8 @@ struct counter {
   long fails, fails_large;        /* the piece, and the large one, that is refused; -1: none */
 };
 
-#define COUNTER {.fails = -1, .fails_large = -1}
+#define COUNTER                                                                                              \
+  { .fails = -1, .fails_large = -1 }
 
 /* What it gives is full of rubbish. */
 static void *count_allocate(size_t bytes, void *context) {
@@ -97,7 +102,8 @@ static void play_scans(l2sr_env *env, uint32_t steps) {
   }
 }
 
-/* ---- tests ---------------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------------------
+ */
 
 static void all_memory_comes_back(void **state) {
   static struct counter counter = COUNTER;
@@ -211,8 +217,8 @@ static void large_pieces_are_refused(void **state) {
   }
 }
 
-/* Any piece may be missing, also one that no work goes on without: such a call is broken off, and what it had is
- * lost. The next call works. */
+/* Any piece may be missing, also one that no work goes on without: such a call is broken off, and what it had
+ * is lost. The next call works. */
 static void any_piece_may_be_missing(void **state) {
   struct l2sr_config config = config_of();
   static struct counter all = COUNTER;
@@ -228,7 +234,8 @@ static void any_piece_may_be_missing(void **state) {
     counter->fails = fails;
     use(counter);
     enum l2sr_code code = l2sr_env_open(&config, &env);
-    if (code != L2SR_GOOD && code != L2SR_NO_MEMORY) fail_msg("piece %ld: %d, %s", fails, (int)code, l2sr_last_error());
+    if (code != L2SR_GOOD && code != L2SR_NO_MEMORY)
+      fail_msg("piece %ld: %d, %s", fails, (int)code, l2sr_last_error());
     if (code == L2SR_GOOD) {
       play_scans(env, BUDGET);
       GOOD(l2sr_env_close(env));
@@ -261,12 +268,9 @@ int main(void) {
   const char *pattern = getenv("L2SR_TEST");
   if (pattern && *pattern) cmocka_set_test_filter(pattern);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_memory_comes_back),
-      cmocka_unit_test(all_memory_of_files_comes_back),
-      cmocka_unit_test(steps_allocate_nothing),
-      cmocka_unit_test(a_handle_stays_with_its_allocator),
-      cmocka_unit_test(large_pieces_are_refused),
-      cmocka_unit_test(any_piece_may_be_missing),
+      cmocka_unit_test(all_memory_comes_back),    cmocka_unit_test(all_memory_of_files_comes_back),
+      cmocka_unit_test(steps_allocate_nothing),   cmocka_unit_test(a_handle_stays_with_its_allocator),
+      cmocka_unit_test(large_pieces_are_refused), cmocka_unit_test(any_piece_may_be_missing),
       cmocka_unit_test(allocators_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

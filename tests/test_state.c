@@ -28,11 +28,8 @@ struct wanted {
 static l2sr_env *open_wanted(struct wanted wanted) {
   const char *overrides[] = {"data.size=32", "acquisition.initial_lines=2", "acquisition.budget=3",
                              "data.order=permuted", wanted.scene};
-  struct l2sr_slices slices = {.bytes = sizeof slices,
-                               .values = &images[0][0][0],
-                               .count = wanted.slices,
-                               .height = N,
-                               .width = N};
+  struct l2sr_slices slices = {
+      .bytes = sizeof slices, .values = &images[0][0][0], .count = wanted.slices, .height = N, .width = N};
   struct l2sr_config config = {.bytes = sizeof config,
                                .overrides = overrides,
                                .override_count = wanted.scene ? 5 : 4,

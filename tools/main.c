@@ -48,7 +48,7 @@ static bool refuse_flag(const struct call *call, const char *word, struct error 
 
 /* "" is a shell's variable that is not set: a folder of that name would be the root of the file system. */
 static bool check_path(const struct flag *flag, const char *value, struct error *error) {
-  if (!command_names_path(flag) || *value) return true;
+  if (!flag_names_path(flag) || *value) return true;
   return fail_usage(error, "--%s is empty; name a %s, or leave the flag out", flag->name,
                     !strcmp(flag->value, "DIR") ? "folder" : "file");
 }
@@ -175,7 +175,7 @@ static volatile sig_atomic_t goes_on; /* what runs is a command that --resume go
 
 static int run_command(const struct command *command, char **argv) {
   struct error error = {.code = ERROR_NONE};
-  struct call call = {.command = command, .arena = arena_open()};
+  struct call call = {.command = command, .list = command_list, .arena = arena_open()};
   goes_on = !strcmp(command->name, "train");
   bool good = run_call(&call, argv, &error);
   if (!good && wants_json(command, argv)) report_json(error.text);
@@ -210,11 +210,11 @@ static int refuse_command(const char *word) {
 static int run_program(int argc, char **argv) {
   probe_with("/proc/self/exe");
   if (argc < 2) {
-    help_program(stderr);
+    help_program(command_list, stderr);
     return STATUS_USAGE;
   }
   if (!strcmp(argv[1], "--help")) {
-    help_program(stdout);
+    help_program(command_list, stdout);
     return STATUS_GOOD;
   }
   if (!strcmp(argv[1], "--version")) {

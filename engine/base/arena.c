@@ -24,7 +24,8 @@ struct arena {
 
 /* ---- allocators ---------------------------------------------------------------------------------------- */
 
-static struct allocator chosen; /* no functions: calloc and free. The process has one; LOCK_SETTINGS guards it */
+/* Without functions: calloc and free. The process has one; LOCK_SETTINGS guards it. */
+static struct allocator chosen;
 
 void arena_allocate_with(const struct allocator *allocator) {
   HOLD(LOCK_SETTINGS);

@@ -11,8 +11,8 @@ struct allocator {
   void (*release)(void *memory, void *context);
   void *context;
 };
-/* For arenas that are opened from now on; NULL: calloc and free. An arena stays with the allocator that it was
- * opened with. */
+/* For arenas that are opened from now on; NULL: calloc and free. An arena stays with the allocator that it
+ * was opened with. */
 void arena_allocate_with(const struct allocator *allocator);
 
 struct arena; /* opaque: arena.c */

@@ -9,7 +9,8 @@
 
 #include <stdbool.h>
 
-/* The kind of an error. Programs that hold the library see these numbers: they stay, and new ones come last. */
+/* The kind of an error. Programs that hold the library see these numbers: they stay, and new ones come last.
+ */
 enum error_code {
   ERROR_NONE,
   ERROR_FAILED,    /* none of the others */
@@ -45,8 +46,8 @@ bool fail_in(struct error *error, const char *format, ...) __attribute__((format
  * Locks that this thread holds (engine/base/lock.h) are given back first. */
 _Noreturn void fatal(enum error_code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* What the program does at such an end, in the thread that was at work: it ends the program, or leaves by longjmp. Where it
- * returns, or none is set (NULL), the text is logged and the program is aborted. */
+/* What the program does at such an end, in the thread that was at work: it ends the program, or leaves by
+ * longjmp. Where it returns, or none is set (NULL), the text is logged and the program is aborted. */
 typedef void fatal_handler(enum error_code code, const char *text, void *context);
 void fatal_with(fatal_handler *handler, void *context);
 /* What this thread gives back first, as locks; NULL: nothing. No rescue begins while there is something. */

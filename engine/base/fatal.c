@@ -1,4 +1,5 @@
-/* The end of a call (error.h). Below locks and the log, which say by fatal_before and fatal_tell what they want of it. */
+/* The end of a call (error.h). Below locks and the log, which say by fatal_before and fatal_tell what they
+ * want of it. */
 #include "engine/base/error.h"
 
 #include <pthread.h>
@@ -13,14 +14,14 @@ struct landing {
   struct error *error;
 };
 
-static _Thread_local struct landing *landing;   /* the innermost rescue that is under way; NULL: none */
+static _Thread_local struct landing *landing; /* the innermost rescue that is under way; NULL: none */
 static _Thread_local void (*give_back)(void); /* fatal_before */
 
 static struct ending {
   fatal_handler *handler; /* NULL: none but the end of the program */
   void *context;
   void (*tell)(const char *text); /* NULL: nobody is told */
-} ending; /* the process has one; ending_mutex guards it */
+} ending;                         /* the process has one; ending_mutex guards it */
 static pthread_mutex_t ending_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 void fatal_with(fatal_handler *handler, void *context) {

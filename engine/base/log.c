@@ -43,7 +43,7 @@ static void tell_line(enum log_level level, const char *format, va_list list) {
   void name(const char *format, ...) {                                                                       \
     va_list list;                                                                                            \
     va_start(list, format);                                                                                  \
-    tell_line(level, format, list);                                                                             \
+    tell_line(level, format, list);                                                                          \
     va_end(list);                                                                                            \
   }
 DEFINE_LOG(log_error, LEVEL_ERROR)
@@ -94,12 +94,12 @@ static void tell_progress(struct progress *progress, bool ended) {
   struct logging to = who_reads();
   if (!to.progress) return;
   struct progress_report shown = {.what = progress->what,
-                                .unit = progress->unit,
-                                .done = progress->done,
-                                .total = progress->total,
-                                .seconds = seconds_of(progress),
-                                .ended = ended,
-                                .noted = progress->noted};
+                                  .unit = progress->unit,
+                                  .done = progress->done,
+                                  .total = progress->total,
+                                  .seconds = seconds_of(progress),
+                                  .ended = ended,
+                                  .noted = progress->noted};
   to.progress(&shown, to.context);
   progress->noted = shown.noted;
 }

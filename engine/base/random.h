@@ -1,8 +1,9 @@
 /* Random numbers.
  *
  * Philox 4x32-10 (Salmon et al. 2011), counter-based: a draw is a pure function of (seed, stream, number,
- * step), so results depend neither on how many rows a launch has nor on the device. The same function stands in
- * kernels/common.h. A stream is a purpose, the number says whose draw it is, and the step which of its draws.
+ * step), so results depend neither on how many rows a launch has nor on the device. The same function stands
+ * in kernels/common.h. A stream is a purpose, the number says whose draw it is, and the step which of its
+ * draws.
  *
  * MT19937, only where published results depend on it: Python's shuffle and numpy's legacy permutation. */
 #ifndef L2SR_ENGINE_RANDOM_H

@@ -181,8 +181,8 @@ static bool make_piece(struct cuda *cuda, struct cuda_piece *piece, uint64_t add
   if (code) return refuse(cuda, what, code, error);
   cl_int refused = import(cuda, piece, descriptor);
   return refused == CL_SUCCESS ||
-         fail_as(error, ERROR_DEVICE, "OpenCL does not import CUDA's memory for %s on %s: %s (%d)",
-                 what, cuda->device->facts.name, device_code_name(refused), refused);
+         fail_as(error, ERROR_DEVICE, "OpenCL does not import CUDA's memory for %s on %s: %s (%d)", what,
+                 cuda->device->facts.name, device_code_name(refused), refused);
 }
 
 /* From 256 grains (512 MiB) on, memory may have pages of that size: on two H200 of one machine OpenCL's

@@ -44,7 +44,7 @@ bool device_load(struct error *error) {
   return loaded || (loaded = room_for_drivers(error));
 }
 
-/* ---- platforms ------------------------------------------------------------------------------------------ */
+/* ---- platforms ----------------------------------------------------------------------------------------- */
 
 static const char *set_variable(const char *name) {
   const char *value = getenv(name);

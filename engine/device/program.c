@@ -12,9 +12,9 @@
 static void name_program(struct arena *arena, const struct device *device, const struct source *prelude,
                          const struct source *source, const char *options, char key[65]) {
   const struct device_facts *facts = &device->facts;
-  char *identity =
-      arena_text(arena, "%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s", PROGRAM_CACHE_FORMAT, facts->platform, facts->name,
-                 facts->version, facts->driver, options, prelude->text, source->name, source->text);
+  char *identity = arena_text(arena, "%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s", PROGRAM_CACHE_FORMAT,
+                              facts->platform, facts->name, facts->version, facts->driver, options,
+                              prelude->text, source->name, source->text);
   hash_hex(identity, strlen(identity), key);
 }
 

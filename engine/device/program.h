@@ -1,5 +1,5 @@
-/* OpenCL programs: built from source, kept on disk as binaries (program_cache.h). An entry's name is the SHA-256 of
- * source, options, device and driver, so a changed driver finds none. */
+/* OpenCL programs: built from source, kept on disk as binaries (program_cache.h). An entry's name is the
+ * SHA-256 of source, options, device and driver, so a changed driver finds none. */
 #ifndef L2SR_ENGINE_PROGRAM_H
 #define L2SR_ENGINE_PROGRAM_H
 

@@ -155,14 +155,15 @@ struct op_desc {
 
 extern const struct op_desc op_conv, op_norm, op_relu, op_softplus, op_sigmoid, op_pool, op_up_sample,
     op_concat, op_linear, op_log_softmax, op_straight_through, op_standardise, op_fourier, op_inverse_fourier,
-    op_multiply, op_magnitude, op_learned, op_scale, op_add, op_rescale, op_exact_threshold, op_detach, op_restore,
-    op_share;
+    op_multiply, op_magnitude, op_learned, op_scale, op_add, op_rescale, op_exact_threshold, op_detach,
+    op_restore, op_share;
 extern const struct op_desc *const op_table[]; /* all of these, ended by NULL */
 
 /* Appends a node and lets its row find the shape; on refusal nothing stays. The row may stand anywhere: an
  * operation that only some networks have stands beside them (systems/networks/op_sampler.c). */
 tensor graph_append(struct graph *graph, const struct node *node);
-/* The same of an operation on one or two inputs that has nothing else to say: the node is called OPERATION.PLACE. */
+/* The same of an operation on one or two inputs that has nothing else to say: the node is called
+ * OPERATION.PLACE. */
 tensor graph_append_op(struct graph *graph, const struct op_desc *op, tensor x);
 tensor graph_append_pair(struct graph *graph, const struct op_desc *op, tensor a, tensor b);
 
@@ -193,16 +194,17 @@ tensor linear(struct graph *graph, tensor x, const char *name, int outputs);
  * an entry is not free, gets no gradient; the output there is -1e10. */
 tensor log_softmax(struct graph *graph, tensor x, tensor taken);
 /* 1 where x is above the threshold, else 0. Backward takes the derivative of sigmoid(slope * (x - threshold))
- * for that of the step; slope 0 passes the gradient through as it is (the straight-through estimator of Bengio
- * et al. 2013). The threshold, of x's shape, gets none. */
+ * for that of the step; slope 0 passes the gradient through as it is (the straight-through estimator of
+ * Bengio et al. 2013). The threshold, of x's shape, gets none. */
 tensor straight_through(struct graph *graph, tensor x, tensor threshold, float slope);
 
 /* The parameter NAME, the same for all images; it starts at gain times the logit of U(0.01, 0.99). */
 tensor learned(struct graph *graph, const char *name, int channels, int height, int width, double gain);
 tensor scale(struct graph *graph, tensor x, float factor);
 tensor add(struct graph *graph, tensor a, tensor b); /* both have one shape */
-/* Probabilities x of the entries that are free, brought to the sum `budget`: x s/m where that lowers them, else 1 - (1 - x)(1 - s)/(1 - m), from their mean m to s = budget/free.
- * 0 where `taken`, of x's shape, is not 0; it gets no gradient. Every image needs `budget` free entries. */
+/* Probabilities x of the entries that are free, brought to the sum `budget`: x s/m where that lowers them,
+ * else 1 - (1 - x)(1 - s)/(1 - m), from their mean m to s = budget/free. 0 where `taken`, of x's shape, is
+ * not 0; it gets no gradient. Every image needs `budget` free entries. */
 tensor rescale(struct graph *graph, tensor x, tensor taken, uint32_t budget);
 /* Thresholds at which a step of the probabilities x draws exactly `budget` of the free entries: independent
  * entries given their number. `number`, 1x1x1, holds an unsigned word an image, which with seed and step
@@ -238,8 +240,8 @@ void graph_give(struct graph *graph, tensor x);
  * the origin lie at (height / 2, width / 2). Sizes are products of 2, 3, 5, 7, 11 and 13. */
 tensor fourier(struct graph *graph, tensor x); /* also of a real image, [1][height][width] */
 tensor inverse_fourier(struct graph *graph, tensor x);
-/* x times a factor [1][1][width], which every row of every channel has, or [1][height][width], which every channel
- * has. */
+/* x times a factor [1][1][width], which every row of every channel has, or [1][height][width], which every
+ * channel has. */
 tensor multiply(struct graph *graph, tensor x, tensor factor);
 tensor magnitude(struct graph *graph, tensor x);                 /* x is complex; gradient 0 at 0 */
 

@@ -102,7 +102,8 @@ static size_t factors(const struct graph *graph, const struct node *node) {
 
 /* How often the factor stands side by side in one image, all channels together. */
 static size_t repeats(const struct graph *graph, const struct node *node) {
-  return (size_t)node->shape.channels * (size_t)node->shape.height * (size_t)node->shape.width / factors(graph, node);
+  return (size_t)node->shape.channels * (size_t)node->shape.height * (size_t)node->shape.width /
+         factors(graph, node);
 }
 
 static void multiply_into(struct graph *graph, const struct node *node, cl_mem from, cl_mem to, bool add) {

@@ -1,4 +1,5 @@
-/* Draws of exactly so many entries: probabilities rescaled to that sum, and thresholds at which a step draws it. */
+/* Draws of exactly so many entries: probabilities rescaled to that sum, and thresholds at which a step draws
+ * it. */
 #include "engine/graph/graph.h"
 
 /* The most entries of an exact draw by one table of chances (kernels/exact.cl); more entries are drawn by a

@@ -30,8 +30,8 @@ static bool shape_fourier(struct graph *graph, tensor out, struct error *error) 
   return true;
 }
 
-/* Square images of the size that the kernels were opened for take kernels of our own, which pass over an image
- * twice; clFFT's transforms take every size, and two passes more for their order of values. */
+/* Square images of the size that the kernels were opened for take kernels of our own, which pass over an
+ * image twice; clFFT's transforms take every size, and two passes more for their order of values. */
 static bool takes_own(const struct graph *graph, const struct node *node) {
   size_t height = (size_t)node->shape.height, width = (size_t)node->shape.width;
   return height == width && kernel_fits(graph->kernels, "fourier_rows", height, width);

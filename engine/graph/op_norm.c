@@ -1,5 +1,5 @@
-/* Instance normalisation without affine, of planes; standardising of images, and back. Forward keeps what it has
- * found of every plane (mean, 1/deviation) or image (mean less the first pixel, deviation). */
+/* Instance normalisation without affine, of planes; standardising of images, and back. Forward keeps what it
+ * has found of every plane (mean, 1/deviation) or image (mean less the first pixel, deviation). */
 #include "engine/graph/graph.h"
 
 static bool shape_norm(struct graph *graph, tensor out, struct error *error) {
@@ -104,7 +104,8 @@ static void forward_restore(struct graph *graph, tensor out) {
   kernel_run(graph->kernels, "restore_forward", graph->images,
              ARGS(graph_arg(ARG_IN, graph_source(graph, node, 0)->value),
                   graph_arg(ARG_IN, graph_source(graph, node, 1)->value), graph_arg(ARG_OUT, node->value),
-                  arg_buffer(ARG_OUT, ELEMENT_C64, node->kept), arg_u32((uint32_t)graph_elements(graph, out))));
+                  arg_buffer(ARG_OUT, ELEMENT_C64, node->kept),
+                  arg_u32((uint32_t)graph_elements(graph, out))));
 }
 
 static void backward_restore(struct graph *graph, tensor out) {

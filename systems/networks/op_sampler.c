@@ -36,7 +36,8 @@ static void forward_planes(struct graph *graph, tensor out) {
 static void backward_planes(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
   kernel_run(graph->kernels, "planes_backward", graph->images * divide_up(2 * pixels(node), STRIP),
-             ARGS(graph_arg(ARG_IN, node->gradient), graph_arg(ARG_INOUT, graph_source(graph, node, 0)->gradient),
+             ARGS(graph_arg(ARG_IN, node->gradient),
+                  graph_arg(ARG_INOUT, graph_source(graph, node, 0)->gradient),
                   arg_u32((uint32_t)pixels(node)), arg_u32(node->adds[0])));
 }
 

@@ -136,7 +136,8 @@ static bool work_in_c_locale(struct work *work, struct error *error) {
 
 static enum l2sr_code refuse(const struct error *error) {
   snprintf(refusal, sizeof refusal, "%s", error->text);
-  return error->code == ERROR_NONE ? L2SR_FAILED : (enum l2sr_code)error->code; /* the same numbers: process.c */
+  return error->code == ERROR_NONE ? L2SR_FAILED
+                                   : (enum l2sr_code)error->code; /* the same numbers: process.c */
 }
 
 enum l2sr_code call_plain(call_work_on *work, void *arguments) {

@@ -11,8 +11,8 @@
  * written. */
 bool config_room(const void *structure, size_t ours, size_t *bytes, const char *name, struct error *error);
 
-/* Copies the caller's structure, whose size is set, into one of ours: an older one is shorter, a newer one must ask for nothing
- * that is not known. */
+/* Copies the caller's structure, whose size is set, into one of ours: an older one is shorter, a newer one
+ * must ask for nothing that is not known. */
 bool config_copy(void *to, const void *from, size_t ours, const char *name, struct error *error);
 
 /* Refuses NULL, unknown numbers, and what contradicts itself. */

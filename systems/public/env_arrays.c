@@ -229,8 +229,7 @@ bool env_is_part(const struct env *env, cl_mem memory, enum l2sr_array array) {
 static bool check_place(const struct env *env, enum l2sr_array array, cl_mem memory, struct error *error) {
   cl_mem_flags flags = 0;
   if (!memory)
-    return fail_as(error, ERROR_CALL, "the memory for array %s is NULL; give a buffer",
-                   rows[array].name);
+    return fail_as(error, ERROR_CALL, "the memory for array %s is NULL; give a buffer", rows[array].name);
   if (!env_check_memory(env, memory, 0, bytes_of(env, array), rows[array].name, error)) return false;
   for (int other = 0; other < L2SR_ARRAYS; other++)
     if (env_is_part(env, memory, (enum l2sr_array)other))

@@ -140,8 +140,7 @@ enum l2sr_code l2sr_env_send(l2sr_env *env, const uint32_t *actions) {
 
 static bool send_memory(void *object, void *arguments, struct error *error) {
   const struct env_source *source = arguments;
-  if (!source->memory)
-    return fail_as(error, ERROR_CALL, "the memory of the actions is NULL; give a buffer");
+  if (!source->memory) return fail_as(error, ERROR_CALL, "the memory of the actions is NULL; give a buffer");
   return env_send(object, source, error);
 }
 
@@ -268,8 +267,7 @@ enum l2sr_code l2sr_env_cuda(l2sr_env *env, enum l2sr_array array, uint64_t *add
 static bool pin(void *object, void *arguments, struct error *error) {
   const struct array_call *call = arguments;
   struct env *env = object;
-  if (!call->values)
-    return fail_as(error, ERROR_CALL, "there is no place for the address of the copy: NULL");
+  if (!call->values) return fail_as(error, ERROR_CALL, "there is no place for the address of the copy: NULL");
   if (!need(env, call, error) || !env_array_pin(env, call->array, error)) return false;
   *call->values = env->array[call->array].copy.data;
   return true;
@@ -343,8 +341,7 @@ struct state {
 static bool save(void *object, void *arguments, struct error *error) {
   const struct state *state = arguments;
   size_t bytes = env_state_bytes(object);
-  if (!state->needed)
-    return fail_as(error, ERROR_CALL, "there is no place for the number of bytes: NULL");
+  if (!state->needed) return fail_as(error, ERROR_CALL, "there is no place for the number of bytes: NULL");
   if (!env_is_idle(object, false, error)) return false;
   *state->needed = bytes;
   if (!state->to) return true;

@@ -101,9 +101,8 @@ void l2sr_on_log(l2sr_line *line, l2sr_advance *advance, void *context); /* NULL
  * what was found out about files; but for calls that were broken off (L2SR_NO_MEMORY, L2SR_WRONG_CALL by a
  * broken rule): what these had opened is lost, and release is not called for it.
  *
- * allocate gives memory for any type, as malloc does, or NULL: then the call ends with L2SR_NO_MEMORY, or where
- * there is no call (in another thread of the library, in these functions) by the handler of l2sr_on_fatal.
- * Both functions may run in any thread, several at once, and under locks of the library: they call nothing of
+ * allocate gives memory for any type, as malloc does, or NULL: then the call ends with L2SR_NO_MEMORY. Both
+ * functions may run in any thread, several at once, and under locks of the library: they call nothing of
  * it, wait for nobody who is in it, and do not leave by longjmp. No step of l2sr_env_step calls them.
  *
  * Not by this allocator: what the C library takes for streams, threads, locales and folders' lists, the lines

@@ -176,7 +176,8 @@ static void fill_scores(const struct evaluate_run *run, struct run_scores *score
 
 static struct evaluated *keep_evaluation(const struct evaluation *evaluation) {
   struct evaluated *table = ARENA_NEW(evaluation->arena, struct evaluated, 1);
-  *table = (struct evaluated){*evaluation, ARENA_NEW(evaluation->arena, struct run_scores, evaluation->run_count)};
+  *table =
+      (struct evaluated){*evaluation, ARENA_NEW(evaluation->arena, struct run_scores, evaluation->run_count)};
   for (size_t r = 0; r < evaluation->run_count; r++) fill_scores(&evaluation->runs[r], &table->scores[r]);
   return table;
 }
@@ -235,7 +236,8 @@ enum l2sr_code l2sr_table_size(l2sr_table *table, size_t *runs, size_t *slices) 
 /* In the order of METRIC_ROWS (systems/scan/simulation.h), one for each. */
 static const enum l2sr_array metric_arrays[] = {L2SR_SSIM,           L2SR_SSIM_UNIFORM, L2SR_PSNR,
                                                 L2SR_PSNR_UNCLAMPED, L2SR_NMSE,         L2SR_MSE};
-_Static_assert(sizeof metric_arrays / sizeof *metric_arrays == METRICS, "l2sr.h has an array for every metric");
+_Static_assert(sizeof metric_arrays / sizeof *metric_arrays == METRICS,
+               "l2sr.h has an array for every metric");
 
 static struct l2sr_run values_of(const struct evaluated *table, size_t index) {
   const struct evaluation *evaluation = &table->evaluation;

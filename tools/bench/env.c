@@ -1,6 +1,6 @@
-/* Environment-steps per second of programs that hold the library (systems/public/l2sr.h), beside the same steps
- * inside of it, in one call: random free actions made on the device, actions from the host, observations in
- * pinned memory, and whole scans without waiting. */
+/* Environment-steps per second of programs that hold the library (systems/public/l2sr.h), beside the same
+ * steps inside of it, in one call: random free actions made on the device, actions from the host,
+ * observations in pinned memory, and whole scans without waiting. */
 #include "tools/bench/bench.h"
 
 #include "engine/base/log.h"
@@ -261,8 +261,11 @@ static bool make_images(struct bench_env *bench, struct arena *arena, struct err
     return fail_memory(error, "no host memory for %zu slices; give fewer (--slices)", bench->slices);
   for (size_t s = 0; s < bench->slices; s++)
     bench_image(image + s * pixels, bench->n, s, bench->call->options.world.seed);
-  bench->images =
-      (struct l2sr_slices){.bytes = sizeof bench->images, .values = image, .count = bench->slices, .height = bench->n, .width = bench->n};
+  bench->images = (struct l2sr_slices){.bytes = sizeof bench->images,
+                                       .values = image,
+                                       .count = bench->slices,
+                                       .height = bench->n,
+                                       .width = bench->n};
   return true;
 }
 

@@ -1,4 +1,5 @@
-/* What parts of the page are made of: headings, paragraphs, tables and figures, and the files beside the page. */
+/* What parts of the page are made of: headings, paragraphs, tables and figures, and the files beside the
+ * page. */
 #include "engine/base/text.h"
 #include "tools/report/html.h"
 #include "tools/report/report.h"
