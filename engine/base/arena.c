@@ -24,7 +24,7 @@ struct arena {
 
 /* ---- allocators ---------------------------------------------------------------------------------------- */
 
-/* Without functions: calloc and free. The process has one; LOCK_SETTINGS guards it. */
+/* It has no functions where calloc and free are chosen. The process has one; LOCK_SETTINGS guards it. */
 static struct allocator chosen;
 
 void arena_allocate_with(const struct allocator *allocator) {

@@ -278,7 +278,7 @@ struct kept {
 
 static struct kept *all_kept; /* LOCK_DEVICES guards it */
 
-/* In the context of the device that is the first to share its memory. */
+/* Keeps a little memory in the context of the device that is the first to share its own. */
 static bool keep_memory(struct cuda *cuda, struct error *error) {
   HOLD(LOCK_DEVICES);
   for (const struct kept *kept = all_kept; kept; kept = kept->next)

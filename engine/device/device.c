@@ -199,7 +199,7 @@ static void leave_context(struct device *device) {
     park(device->id, device->context);
 }
 
-/* In the context that is open; leaves it where there is none. */
+/* Makes a queue in the context that is open, which stays where that fails. */
 static bool make_queue(struct device *device, struct error *error) {
   cl_int code;
   device->queue = clCreateCommandQueue(device->context, device->id, 0, &code);

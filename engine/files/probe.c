@@ -43,7 +43,7 @@ static struct {
 
 /* ---- the child ----------------------------------------------------------------------------------------- */
 
-/* Once: every file would say the same. */
+/* Warns once: every file would say the same. */
 static void say_unlooked(const char *why) {
   if (!probe.said)
     log_warning("no child process looks at HDF5 files first: %s; a damaged file may end this program", why);

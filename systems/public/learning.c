@@ -135,7 +135,7 @@ enum l2sr_code l2sr_train(const struct l2sr_config *config, const char *output, 
 
 /* ---- evaluating ---------------------------------------------------------------------------------------- */
 
-/* Of one run, as struct l2sr_run tells them. */
+/* What struct l2sr_run points to of one run. */
 struct run_scores {
   double mean[METRICS], deviation[METRICS];
   const float *scores[METRICS];
@@ -233,7 +233,7 @@ enum l2sr_code l2sr_table_size(l2sr_table *table, size_t *runs, size_t *slices) 
   return call_on(table, HANDLE_TABLE, tell_size, &call);
 }
 
-/* In the order of METRIC_ROWS (systems/scan/simulation.h), one for each. */
+/* The arrays of the metrics, in the order of METRIC_ROWS (systems/scan/simulation.h). */
 static const enum l2sr_array metric_arrays[] = {L2SR_SSIM,           L2SR_SSIM_UNIFORM, L2SR_PSNR,
                                                 L2SR_PSNR_UNCLAMPED, L2SR_NMSE,         L2SR_MSE};
 _Static_assert(sizeof metric_arrays / sizeof *metric_arrays == METRICS,

@@ -125,7 +125,7 @@ static void scan_once(void *context) {
   simulation_episode(&run->simulation);
 }
 
-/* Once to see how long it takes, and to warm up; what is short is repeated. */
+/* The first scans show how long it takes, and warm up; what is short is repeated. */
 static bool time_scans(struct run *run, double *seconds, struct error *error) {
   double start = clock_seconds();
   scan_once(run);
