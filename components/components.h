@@ -3,6 +3,7 @@
 #ifndef L2SR_COMPONENTS_H
 #define L2SR_COMPONENTS_H
 
+#include "components/streams.h"
 #include "engine/ecs/world.h"
 
 enum table {

@@ -2,6 +2,7 @@
 #ifndef L2SR_KERNELS_H
 #define L2SR_KERNELS_H
 
+#include "components/streams.h"
 #include "engine/device/kernel.h"
 
 /* For kernel_desc.args[].table beside those of components.h: one row for all (weights, phases). */

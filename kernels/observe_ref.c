@@ -6,19 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-bool observe_fft_fits(size_t height, size_t width) {
-  (void)height;
-  return width == 32 || width == 64 || width == 128 || width == 256;
-}
-
-bool observe_cells_fft_fits(size_t height, size_t width) {
-  return height == width && observe_fft_fits(height, width);
-}
-
-bool observe_cells_direct_fits(size_t height, size_t width) {
-  return height == width;
-}
-
 /* The pixel of a masked slice, straight from the definition of the inverse transform (PROTOCOL 1.2): hybrid
  * frequency n is line c = n + W/2 (mod W), with the centre c = W/2 of k-space at frequency 0. Mask NULL: all.
  */

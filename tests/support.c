@@ -162,25 +162,25 @@ int support_close_device(void **state) {
   return 0;
 }
 
-static void print_log(enum l2sr_level level, const char *text, void *context) {
+static void print_log(enum log_level level, const char *text, void *context) {
   (void)level, (void)context;
   fprintf(stderr, "%s\n", text);
 }
 
-static void print_errors(enum l2sr_level level, const char *text, void *context) {
-  if (level == L2SR_ERROR) print_log(level, text, context);
+static void print_errors(enum log_level level, const char *text, void *context) {
+  if (level == LEVEL_ERROR) print_log(level, text, context);
 }
 
 /* A rule that a test breaks is said before the program ends. */
 __attribute__((constructor)) static void listen(void) {
-  l2sr_on_log(print_errors, NULL, NULL);
+  log_with(print_errors, NULL, NULL);
 }
 
 static _Noreturn void run_child(void (*call)(void *context), void *context, int errors) {
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   signal(SIGABRT, SIG_DFL);
   dup2(errors, STDERR_FILENO);
-  l2sr_on_log(print_log, NULL, NULL);
+  log_with(print_log, NULL, NULL);
   call(context);
   _exit(0);
 }

@@ -1,3 +1,4 @@
+#include "engine/base/hash.h"
 #include "engine/device/kernel.h"
 #include "engine/device/profile.h"
 #include "tests/support.h"
@@ -119,7 +120,7 @@ static void expect_no_device(const char *select, const char *name) {
   struct error error;
   assert_false(device_open(&device, select, &error));
   assert_holds(error.text, "no OpenCL device matches");
-  assert_int_equal(error.code, L2SR_NO_DEVICE);
+  assert_int_equal(error.code, ERROR_NO_DEVICE);
   assert_holds(error.text, "there are: 0: ");
   assert_holds(error.text, name);
   device_close(&device);

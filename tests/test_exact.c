@@ -405,7 +405,7 @@ static void shapes_are_refused(void **state) {
   x = graph_input(graph, "chances", 1, 1, 8);
   exact_threshold(graph, x, x, graph_input(graph, "scan", 1, 1, 2), 3, 0, 0);
   assert_false(graph_good(graph, &error));
-  assert_holds(error.text, "the scans 'scan' are 1x1x2; they must be 1x1x1");
+  assert_holds(error.text, "the numbers 'scan' are 1x1x2; they must be 1x1x1");
   graph_close(graph);
   graph_open(&graph);
   x = graph_input(graph, "chances", 1, 1, 8);

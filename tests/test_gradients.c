@@ -6,6 +6,7 @@
 #include "systems/networks/net_loupe.h"
 #include "systems/networks/net_tau.h"
 #include "systems/networks/net_unet.h"
+#include "systems/networks/op_sampler.h"
 #include "tests/support.h"
 
 #include <math.h>
@@ -197,7 +198,7 @@ static double node_at(const struct reference *r, const struct node *node, size_t
   double value = plane[y * in->width + x];
   if (node->op == &op_restore) return restored_at(second, in->channels * pixels, value);
   if (node->op == &op_norm) return norm_at(plane, pixels, value);
-  if (node->op == &op_mask_columns)
+  if (node->op == &op_multiply)
     return value * second[(size_t)(y * in->width + x) % elements(r, node->input[1].node)];
   if (node->op == &op_scale) return node->slope * value;
   if (node->op == &op_add) return value + second[c * pixels + y * in->width + x];
@@ -400,9 +401,29 @@ static void check_bench(struct bench *bench) {
                    bench->graph->parameter[i].gradient);
 }
 
+static const struct op_desc *tried[64]; /* ended by NULL */
+
+static bool is_tried(const struct op_desc *op) {
+  const struct op_desc **place = tried;
+  while (*place && *place != op) place++;
+  return *place;
+}
+
+static void note_tried(const struct graph *graph) {
+  size_t count = 0;
+  while (tried[count]) count++;
+  for (int i = 0; i < graph->nodes; i++) {
+    const struct op_desc *op = graph->node[i].op;
+    if (!op || is_tried(op)) continue;
+    assert_true(count + 1 < sizeof tried / sizeof *tried);
+    tried[count++] = op;
+  }
+}
+
 static void check_graph(struct device *device, architecture *build, int channels, int height, int width) {
   struct bench bench;
   open_bench(&bench, device, build, channels, height, width);
+  note_tried(bench.graph);
   assert_non_null(graph_gradient(bench.graph, bench.input));
   check_bench(&bench);
   close_bench(&bench);
@@ -534,7 +555,7 @@ static tensor build_smooth_mask(struct graph *graph, tensor x) {
   graph_output(graph, threshold); /* take_draws reads it after the forward pass */
   tensor bits = sigmoid(graph, scale(graph, add(graph, chance, scale(graph, threshold, -1)), 10));
   tensor masked =
-      mask_columns(graph, fourier(graph, x), add(graph, bits, graph_input(graph, "given", 1, 1, width)));
+      multiply(graph, fourier(graph, x), add(graph, bits, graph_input(graph, "given", 1, 1, width)));
   tensor image = standardise_image(graph, magnitude(graph, inverse_fourier(graph, masked)));
   return conv2d(graph, relu(graph, instance_norm(graph, conv2d(graph, image, "a", 3, 3))), "b", 1, 1);
 }
@@ -686,16 +707,16 @@ static tensor build_inverse(struct graph *graph, tensor x) {
 
 static tensor build_points(struct graph *graph, tensor x) {
   const struct tensor_shape *shape = &graph_node(graph, x)->shape;
-  return mask_columns(graph, x, graph_input(graph, "mask", 1, shape->height, shape->width));
+  return multiply(graph, x, graph_input(graph, "mask", 1, shape->height, shape->width));
 }
 
 static tensor build_columns(struct graph *graph, tensor x) {
-  return mask_columns(graph, x, graph_input(graph, "mask", 1, 1, graph_node(graph, x)->shape.width));
+  return multiply(graph, x, graph_input(graph, "mask", 1, 1, graph_node(graph, x)->shape.width));
 }
 
 static tensor build_columns_twice(struct graph *graph, tensor x) {
   tensor mask = graph_input(graph, "mask", 1, 1, graph_node(graph, x)->shape.width);
-  return mask_columns(graph, mask_columns(graph, x, mask), mask);
+  return multiply(graph, multiply(graph, x, mask), mask);
 }
 
 static tensor build_magnitude(struct graph *graph, tensor x) {
@@ -715,6 +736,13 @@ static tensor build_shared(struct graph *graph, tensor x) {
   tensor a = leaky_relu(graph, instance_norm(graph, conv2d(graph, x, "a", 3, 3)), 0.2f);
   tensor low = sigmoid(graph, max_pool(graph, a)), b = concat(graph, up_sample(graph, low), a);
   return concat(graph, conv2d(graph, concat(graph, b, b), "c", 2, 3), softplus(graph, a));
+}
+
+/* The rows of engine/graph, and those that stand beside a network. */
+static void expect_all_tried(void) {
+  assert_true(is_tried(&op_planes));
+  for (const struct op_desc *const *op = op_table; *op; op++)
+    if (!is_tried(*op)) fail_msg("no case has operation %s", (*op)->name);
 }
 
 /* Transforms share few sizes: PoCL takes two seconds to compile clFFT's kernels of one. */
@@ -788,6 +816,7 @@ static void test_operations(void **state) {
     print_message("%s\n", cases[i].name);
     check_graph(*state, cases[i].build, cases[i].channels, cases[i].height, cases[i].width);
   }
+  expect_all_tried();
 }
 
 /* <A x, y> = <x, A' y>; the bias of a convolution is made zero. */

@@ -60,7 +60,7 @@ static tensor build_fourier_size(struct graph *graph, tensor x) {
 }
 
 static tensor build_columns(struct graph *graph, tensor x) {
-  return mask_columns(graph, x, graph_input(graph, "mask", 1, 8, 13));
+  return multiply(graph, x, graph_input(graph, "mask", 1, 8, 13));
 }
 
 static tensor build_magnitude(struct graph *graph, tensor x) {
@@ -101,10 +101,10 @@ static void test_refusals(void **state) {
       {build_linear, "0 outputs; there must be at least 1"},
       {build_fourier, "4 channels; a complex image has 2, real and imaginary"},
       {build_fourier_size, "17x7; height and width must be products of 2, 3, 5, 7, 11 and 13"},
-      {build_columns, "the mask 'mask' is 1x8x13; it must be 1x1x13, as wide as the image, or 1x9x13"},
+      {build_columns, "the factor 'mask' is 1x8x13; it must be 1x1x13, as wide as the image, or 1x9x13"},
       {build_magnitude, "1 channels; a complex image has 2, real and imaginary"},
       {build_standardise, "an image has one pixel; standardising needs at least 2"},
-      {build_logits, "logits of 2x9x13; they must be actions x1x1"},
+      {build_logits, "logits of 2x9x13; their height and width must be 1"},
       {build_taken, "'taken' is 5x1x1; it must be 4x1x1, as the logits are"},
       {build_step, "the slope is -1; it must be 0 or more"},
       {build_threshold, "the threshold 'limit' is 1x9x13; it must be 2x9x13, as the input is"},

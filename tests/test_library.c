@@ -13,35 +13,29 @@ static void an_error_has_a_code_and_a_text(void **state) {
   (void)state;
   assert_false((fail)(&error, "%d apples", 3)); /* not cmocka's macro */
   assert_string_equal(error.text, "3 apples");
-  assert_int_equal(error.code, L2SR_FAILED);
+  assert_int_equal(error.code, ERROR_FAILED);
   assert_false(fail_usage(&error, "a word"));
-  assert_int_equal(error.code, L2SR_WRONG_USAGE);
+  assert_int_equal(error.code, ERROR_USAGE);
   assert_false(fail_file(&error, "a file"));
-  assert_int_equal(error.code, L2SR_BAD_FILE);
+  assert_int_equal(error.code, ERROR_FILE);
   assert_false(fail_memory(&error, "no room"));
-  assert_int_equal(error.code, L2SR_NO_MEMORY);
-  assert_false(fail_as(&error, L2SR_DIVERGED, "nan"));
+  assert_int_equal(error.code, ERROR_MEMORY);
+  assert_false(fail_as(&error, ERROR_DIVERGED, "nan"));
   assert_false(fail_in(&error, "epoch %d", 4));
   assert_string_equal(error.text, "epoch 4: nan");
-  assert_int_equal(error.code, L2SR_DIVERGED);
-}
-
-static void the_version_is_told(void **state) {
-  int major, minor, patch;
-  (void)state;
-  assert_int_equal(sscanf(l2sr_version(), "%d.%d.%d", &major, &minor, &patch), 3);
+  assert_int_equal(error.code, ERROR_DIVERGED);
 }
 
 /* ---- the end of a call --------------------------------------------------------------------------------- */
 
 struct end {
   jmp_buf back;
-  enum l2sr_code code;
+  enum error_code code;
   char text[256];
   bool held;
 };
 
-static void leave(enum l2sr_code code, const char *text, void *context) {
+static void leave(enum error_code code, const char *text, void *context) {
   struct end *end = context;
   end->code = code;
   end->held = lock_held();
@@ -62,30 +56,79 @@ static void break_a_rule(void) {
 
 static void end_by(struct end *end, void (*call)(void)) {
   *end = (struct end){.held = true};
-  l2sr_on_fatal(leave, end);
+  fatal_with(leave, end);
   if (!setjmp(end->back)) call();
-  l2sr_on_fatal(NULL, NULL);
+  fatal_with(NULL, NULL);
 }
 
 static void a_handler_may_leave(void **state) {
   struct end end;
   (void)state;
   end_by(&end, ask_for_all_memory);
-  assert_int_equal(end.code, L2SR_NO_MEMORY);
+  assert_int_equal(end.code, ERROR_MEMORY);
   assert_holds(end.text, "the host has no memory left for 3 times");
   assert_false(end.held);
   end_by(&end, break_a_rule);
-  assert_int_equal(end.code, L2SR_WRONG_CALL);
+  assert_int_equal(end.code, ERROR_CALL);
   assert_holds(end.text, "required 1 + 1 == 3: it is 2");
   assert_holds(end.text, "test_library.c:");
 }
 
-static void come_back(enum l2sr_code code, const char *text, void *context) {
+static void *give_nothing(size_t bytes, void *context) {
+  (void)bytes, (void)context;
+  return NULL;
+}
+
+static void forget(void *memory, void *context) {
+  (void)memory, (void)context;
+}
+
+struct room {
+  int pieces; /* that are left */
+  _Alignas(64) unsigned char bytes[256];
+};
+
+static void *give_one(size_t bytes, void *context) {
+  struct room *room = context;
+  return bytes <= sizeof room->bytes && room->pieces-- > 0 ? room->bytes : NULL;
+}
+
+static struct arena *arena; /* was opened before memory ran out */
+
+static void open_an_arena(void) {
+  arena_close(arena_open());
+}
+
+static void ask_for_a_little(void) {
+  arena_new(arena, 8);
+}
+
+/* Where memory is asked for and may be refused, it is; else the handler is called. */
+static void an_allocator_may_give_nothing(void **state) {
+  static const struct allocator none = {give_nothing, forget, NULL};
+  struct end end;
+  (void)state;
+  arena_allocate_with(&none);
+  end_by(&end, open_an_arena);
+  assert_int_equal(end.code, ERROR_MEMORY);
+  arena_allocate_with(NULL);
+  struct room room = {.pieces = 1};
+  arena_allocate_with(&(struct allocator){give_one, forget, &room});
+  arena = arena_open();
+  arena_allocate_with(NULL);
+  assert_null(arena_try(arena, 8));
+  end_by(&end, ask_for_a_little);
+  assert_int_equal(end.code, ERROR_MEMORY);
+  assert_holds(end.text, "the host has no 8 bytes left");
+  arena_close(arena);
+}
+
+static void come_back(enum error_code code, const char *text, void *context) {
   (void)code, (void)text, (void)context;
 }
 
 static void call_and_come_back(void *context) {
-  l2sr_on_fatal(context ? come_back : NULL, NULL);
+  fatal_with(context ? come_back : NULL, NULL);
   break_a_rule();
 }
 
@@ -112,31 +155,31 @@ static void a_rescue_makes_it_an_error(void **state) {
   struct error error;
   (void)state;
   assert_false(rescue(work_of, &memory, &error));
-  assert_int_equal(error.code, L2SR_NO_MEMORY);
+  assert_int_equal(error.code, ERROR_MEMORY);
   assert_false(lock_held());
   assert_false(rescue(work_of, &none, &error));
-  assert_int_equal(error.code, L2SR_BAD_FILE);
+  assert_int_equal(error.code, ERROR_FILE);
   assert_false(rescue(work_twice, &memory, &error)); /* the outer one is in force again */
-  assert_int_equal(error.code, L2SR_NO_MEMORY);
+  assert_int_equal(error.code, ERROR_MEMORY);
 }
 
 /* ---- the log ------------------------------------------------------------------------------------------- */
 
 struct heard {
-  enum l2sr_level level;
+  enum log_level level;
   char text[64];
-  struct l2sr_progress progress;
+  struct progress_report progress;
   int lines, moves;
 };
 
-static void hear(enum l2sr_level level, const char *text, void *context) {
+static void hear(enum log_level level, const char *text, void *context) {
   struct heard *heard = context;
   heard->level = level;
   heard->lines++;
   snprintf(heard->text, sizeof heard->text, "%s", text);
 }
 
-static void watch(struct l2sr_progress *progress, void *context) {
+static void watch(struct progress_report *progress, void *context) {
   struct heard *heard = context;
   assert_true(progress->noted == heard->moves);
   progress->noted = ++heard->moves;
@@ -147,15 +190,15 @@ static void the_log_goes_to_the_program(void **state) {
   struct heard heard = {0};
   (void)state;
   log_warning("nobody hears it");
-  l2sr_on_log(hear, watch, &heard);
+  log_with(hear, watch, &heard);
   log_warning("%d of %s", 2, "them");
   assert_string_equal(heard.text, "2 of them");
-  assert_int_equal(heard.level, L2SR_WARNING);
+  assert_int_equal(heard.level, LEVEL_WARNING);
   log_lines("one\n\ntwo");
   assert_int_equal(heard.lines, 4);
   assert_string_equal(heard.text, "  two");
-  assert_int_equal(heard.level, L2SR_ERROR);
-  l2sr_on_log(NULL, NULL, NULL);
+  assert_int_equal(heard.level, LEVEL_ERROR);
+  log_with(NULL, NULL, NULL);
   log_info("nobody hears it");
   assert_int_equal(heard.lines, 4);
 }
@@ -164,7 +207,7 @@ static void progress_is_told(void **state) {
   struct heard heard = {0};
   struct progress progress;
   (void)state;
-  l2sr_on_log(NULL, watch, &heard);
+  log_with(NULL, watch, &heard);
   progress_open(&progress, "reading", "files", 7);
   progress_move(&progress, 3);
   assert_string_equal(heard.progress.what, "reading");
@@ -175,7 +218,7 @@ static void progress_is_told(void **state) {
   progress_close(&progress);
   assert_true(heard.progress.ended);
   assert_int_equal(heard.moves, 2);
-  l2sr_on_log(NULL, NULL, NULL);
+  log_with(NULL, NULL, NULL);
 }
 
 /* Kernels that compile meanwhile take nothing from the speed; the progress of compiling is told in all
@@ -190,11 +233,11 @@ static void pauses_are_not_counted(void **state) {
   nanosleep(&(struct timespec){.tv_nsec = 400000000}, NULL);
   double seconds = clock_seconds() - start;
   clock_pause(seconds);
-  l2sr_on_log(NULL, watch, &work);
+  log_with(NULL, watch, &work);
   progress_move(&progress, 3);
-  l2sr_on_log(NULL, watch, &aside);
+  log_with(NULL, watch, &aside);
   progress_move(&other, 5);
-  l2sr_on_log(NULL, NULL, NULL);
+  log_with(NULL, NULL, NULL);
   assert_true(seconds >= 0.4);
   assert_true(work.progress.seconds < 0.3);
   assert_true(aside.progress.seconds >= 0.39);
@@ -246,8 +289,8 @@ static void a_lock_is_taken_again(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_error_has_a_code_and_a_text),
-      cmocka_unit_test(the_version_is_told),
       cmocka_unit_test(a_handler_may_leave),
+      cmocka_unit_test(an_allocator_may_give_nothing),
       cmocka_unit_test(without_a_handler_that_leaves_it_aborts),
       cmocka_unit_test(a_rescue_makes_it_an_error),
       cmocka_unit_test(the_log_goes_to_the_program),

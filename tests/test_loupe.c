@@ -69,7 +69,7 @@ static float *gradient_by_hand(struct run *run) {
   graph_open(&graph);
   struct net_loupe mask = net_loupe(graph, &net);
   tensor image = graph_input(graph, "image", 2, N, N);
-  tensor seen = inverse_fourier(graph, mask_columns(graph, fourier(graph, image), mask.mask));
+  tensor seen = inverse_fourier(graph, multiply(graph, fourier(graph, image), mask.mask));
   tensor out = reconstruct(run, graph, seen);
   assert_good(graph_plan(graph, &setup, &error), &error);
   assert_good(loss_open(&loss, &device, kernels, LOSS_SSIM, N, N, BATCH, &error), &error);

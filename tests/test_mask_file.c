@@ -42,7 +42,7 @@ static void expect_refusal(const char *text, const char *part) {
   const char *path = support_path(&folder, "mask.txt");
   if (text) support_write_text(path, text);
   assert_false(mask_file_read(path, &acquisition, mask, &error));
-  assert_int_equal(error.code, L2SR_BAD_FILE);
+  assert_int_equal(error.code, ERROR_FILE);
   assert_holds(error.text, part);
 }
 

@@ -312,7 +312,7 @@ static void context_is_cut_and_not_the_reason(void **state) {
   assert_false(fail_in(&error, "%s", path));
   assert_int_equal(strlen(error.text), sizeof error.text - 1);
   assert_string_equal(error.text + sizeof error.text - 26, "xxx...: short: the reason");
-  assert_int_equal(error.code, L2SR_WRONG_USAGE);
+  assert_int_equal(error.code, ERROR_USAGE);
   fail_usage(&error, "%s", path);
   assert_false(fail_in(&error, "context"));
   assert_true(error.text[0] == 'x');

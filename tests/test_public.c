@@ -45,7 +45,7 @@ static void make_images(void) {
 }
 
 static const struct l2sr_slices slices = {
-    .values = &images[0][0][0], .count = SLICES, .height = N, .width = N};
+    .bytes = sizeof slices, .values = &images[0][0][0], .count = SLICES, .height = N, .width = N};
 static const char *const overrides[] = {"data.size=32", "acquisition.acceleration=4",
                                         "acquisition.horizon=long", "acquisition.initial_lines=2"};
 
@@ -105,6 +105,17 @@ static void facts_are_told(void **state) {
   GOOD(l2sr_env_close(env));
 }
 
+/* The header's numbers, the library's, and the one text that packages have. */
+static void the_version_is_told(void **state) {
+  char text[32];
+  (void)state;
+  snprintf(text, sizeof text, "%d.%d.%d", L2SR_VERSION_MAJOR, L2SR_VERSION_MINOR, L2SR_VERSION_PATCH);
+  assert_string_equal(l2sr_version(), text);
+  assert_int_equal(l2sr_version_number(), L2SR_VERSION_NUMBER);
+  assert_int_equal(L2SR_VERSION_NUMBER,
+                   (L2SR_VERSION_MAJOR * 100 + L2SR_VERSION_MINOR) * 100 + L2SR_VERSION_PATCH);
+}
+
 /* A structure of an older program is shorter, and is not written past. */
 static void older_structures_are_shorter(void **state) {
   union {
@@ -120,6 +131,29 @@ static void older_structures_are_shorter(void **state) {
   for (size_t i = offsetof(struct l2sr_facts, size); i < sizeof room; i++)
     assert_int_equal(room.bytes[i], 0x5a);
   GOOD(l2sr_env_close(env));
+}
+
+/* A program of before a member of l2sr_slices, and one of after, which asks for what this library does not know. */
+static void slices_have_their_size(void **state) {
+  struct {
+    struct l2sr_slices slices;
+    size_t more;
+  } newer = {.slices = slices};
+  struct l2sr_slices older = slices;
+  struct l2sr_config config = config_of();
+  l2sr_env *env;
+  (void)state;
+  older.bytes = offsetof(struct l2sr_slices, volume);
+  older.volume = (const uint32_t *)&config; /* is not there */
+  config.slices = &older;
+  GOOD(l2sr_env_close(open_by(&config)));
+  newer.slices.bytes = sizeof newer;
+  config.slices = &newer.slices;
+  GOOD(l2sr_env_close(open_by(&config)));
+  newer.more = 1;
+  REFUSED(L2SR_WRONG_CALL, "struct l2sr_slices asks for what version", l2sr_env_open(&config, &env));
+  newer.slices.bytes = 3;
+  REFUSED(L2SR_WRONG_CALL, "sizeof(struct l2sr_slices)", l2sr_env_open(&config, &env));
 }
 
 static void a_scan_goes_from_reset_to_done(void **state) {
@@ -985,7 +1019,7 @@ static void kspace_of_coils_is_combined(void **state) {
   enum { COILS = 2 };
   static float kspace[1][COILS][N][N][2], target[ENVS][N][N];
   struct l2sr_slices own = {
-      .values = &kspace[0][0][0][0][0], .count = 1, .coils = COILS, .height = N, .width = N};
+      .bytes = sizeof own, .values = &kspace[0][0][0][0][0], .count = 1, .coils = COILS, .height = N, .width = N};
   struct l2sr_config config = config_of();
   (void)state;
   for (int v = 0; v < N; v++)
@@ -1204,8 +1238,11 @@ static void a_table_tells_what_samplers_reach(void **state) {
     assert_int_equal(run.steps, BUDGET);
     for (size_t i = 0; i < run.scans; i++) sum += run.scores[0][i * (BUDGET + 1) + BUDGET];
     assert_true(fabs(run.mean[0] - sum / SLICES) < 1e-6);
+    assert_int_equal(run.metrics, 6);
+    for (size_t m = 0; m < run.metrics; m++) assert_int_equal(run.metric[m], L2SR_SSIM + (int)m);
     assert_null(run.scores[1]);
     assert_true(isnan(run.mean[1]));
+    assert_true(isnan(run.deviation[1]));
     for (size_t i = 0; i < run.scans; i++) {
       int acquired = 0;
       for (int a = 0; a < N; a++) acquired += run.mask[i * N + (size_t)a];
@@ -1422,8 +1459,10 @@ static void training_tells_and_stops(void **state) {
 int main(void) {
   make_images();
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_version_is_told),
       cmocka_unit_test(facts_are_told),
       cmocka_unit_test(older_structures_are_shorter),
+      cmocka_unit_test(slices_have_their_size),
       cmocka_unit_test(a_scan_goes_from_reset_to_done),
       cmocka_unit_test(all_lines_are_the_image),
       cmocka_unit_test(a_mask_resets_some),

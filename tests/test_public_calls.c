@@ -21,7 +21,7 @@ enum { N = 32, SLICES = 3, ENVS = 3, HANDLES = 4, OPENED_MOST = 10, THREADS = 2,
 
 static float images[SLICES][N][N];
 static const struct l2sr_slices slices = {
-    .values = &images[0][0][0], .count = SLICES, .height = N, .width = N};
+    .bytes = sizeof slices, .values = &images[0][0][0], .count = SLICES, .height = N, .width = N};
 static const char *const overrides[] = {"data.size=32", "acquisition.initial_lines=2",
                                         "acquisition.budget=3"};
 static _Atomic(l2sr_env *) handles[HANDLES]; /* open, closed, or never opened */

@@ -1,3 +1,4 @@
+#include "components/streams.h"
 #include "engine/base/random.h"
 #include "tests/support.h"
 

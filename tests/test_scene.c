@@ -1,4 +1,5 @@
 #include "components/options.h"
+#include "components/streams.h"
 #include "engine/base/random.h"
 #include "engine/files/scene.h"
 #include "tests/support.h"

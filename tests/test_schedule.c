@@ -475,7 +475,7 @@ static void a_world_too_large_says_how_many_rows_fit(void **state) {
   large.rows[ENV] = (size_t)1 << 40;
   snprintf(fit, sizeof fit, "at most %zu rows fit", rows_fit < most ? rows_fit : most);
   assert_false(world_open(&world, device, NULL, &large, ENV, &error));
-  assert_int_equal(error.code, L2SR_NO_MEMORY);
+  assert_int_equal(error.code, ERROR_MEMORY);
   assert_holds(error.text, "the scene needs 80740352.0 MiB of device memory for 1099511627776 rows of ENV");
   assert_holds(error.text, fit);
   assert_int_equal(device->bytes, before);

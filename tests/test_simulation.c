@@ -275,7 +275,7 @@ static void plans_are_refused(void **state) {
   assert_holds(error.text, "no line is left to acquire");
   options.acquisition.acceleration = "4,x";
   assert_false(acquisition_list(&list, &count, &options, arena, &error));
-  assert_int_equal(error.code, L2SR_WRONG_USAGE);
+  assert_int_equal(error.code, ERROR_USAGE);
   arena_close(arena);
 }
 

@@ -1,7 +1,7 @@
 /* Saved states of environments: what was damaged, and what is of another handle, is refused and changes
  * nothing. */
-#include "engine/base/l2sr.h"
-#include "engine/device/program.h"
+#include "engine/base/hash.h"
+#include "systems/public/l2sr.h"
 #include "tests/support.h"
 
 #include "tests/public.h"
@@ -28,7 +28,8 @@ struct wanted {
 static l2sr_env *open_wanted(struct wanted wanted) {
   const char *overrides[] = {"data.size=32", "acquisition.initial_lines=2", "acquisition.budget=3",
                              "data.order=permuted", wanted.scene};
-  struct l2sr_slices slices = {.values = &images[0][0][0], .count = wanted.slices, .height = N, .width = N};
+  struct l2sr_slices slices = {
+      .bytes = sizeof slices, .values = &images[0][0][0], .count = wanted.slices, .height = N, .width = N};
   struct l2sr_config config = {.bytes = sizeof config,
                                .overrides = overrides,
                                .override_count = wanted.scene ? 5 : 4,

@@ -89,7 +89,7 @@ static void expect_open_refusal(const char *path, const char *part) {
   struct error error;
   assert_false(store_open(&store, path, &error));
   assert_null(store);
-  assert_int_equal(error.code, L2SR_BAD_FILE);
+  assert_int_equal(error.code, ERROR_FILE);
   assert_holds(error.text, part);
   assert_holds(error.text, path);
 }
@@ -1023,7 +1023,7 @@ static void no_child_is_no_fault(void **state) {
   probe_with(NULL);
 }
 
-static void hear(enum l2sr_level level, const char *text, void *context) {
+static void hear(enum log_level level, const char *text, void *context) {
   (void)level;
   strncat(context, text, 1023 - strlen(context));
   strncat(context, "\n", 1023 - strlen(context));
@@ -1040,11 +1040,11 @@ static void what_is_not_looked_at_is_said(void **state) {
   write_damaged("good.h5", 1, sizeof "some text");
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[1024] = "";
-    l2sr_on_log(hear, NULL, text);
+    log_with(hear, NULL, text);
     probe_with(cases[i].program);
     store_close(open_store("good.h5"));
     store_close(open_store("good.h5"));
-    l2sr_on_log(NULL, NULL, NULL);
+    log_with(NULL, NULL, NULL);
     assert_holds(text, "no child process looks at HDF5 files first: ");
     assert_holds(text, cases[i].words);
     assert_string_equal(strstr(text, "; a damaged"), "; a damaged file may end this program\n");

@@ -437,7 +437,7 @@ static void a_validation_loss_of_nan_stops(void **state) {
   run.options.train.rate = 1e38;
   assert_false(trainer_run(&run.training, &config, &error));
   assert_holds(error.text, "the validation loss is ");
-  assert_int_equal(error.code, L2SR_DIVERGED);
+  assert_int_equal(error.code, ERROR_DIVERGED);
   assert_holds(error.text, " after 2 updates (2 steps of the optimiser); the last good checkpoint is ");
   assert_holds(error.text, "diverged/last.h5; lower train.rate or set train.clip and train anew");
   close_run(&run);

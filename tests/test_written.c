@@ -52,7 +52,7 @@ static void expect_refusal(const char *name, const char *part) {
   struct error error;
   assert_false(store_open(&store, path_of(name), &error));
   assert_null(store);
-  assert_int_equal(error.code, L2SR_BAD_FILE);
+  assert_int_equal(error.code, ERROR_FILE);
   assert_int_equal(error.is_busy, strstr(part, "being written") != NULL);
   assert_holds(error.text, part);
   assert_holds(error.text, path_of(name));

@@ -20,78 +20,6 @@
 enum { STATUS_GOOD = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 enum { NAMES_MOST = 128 };
 
-/* ---- what commands ask of a call ---------------------------------------------------------------------- */
-
-const char *call_flag(const struct call *call, const char *name) {
-  for (int i = call->given_count - 1; i >= 0; i--)
-    if (!strcmp(call->given[i].flag->name, name)) return call->given[i].value;
-  return NULL;
-}
-
-bool call_number(const struct call *call, const char *name, uint32_t low, uint32_t high, uint32_t *value,
-                 struct error *error) {
-  const char *text = call_flag(call, name);
-  if (!text || option_whole(text, low, high, value)) return true;
-  return fail_usage(error, "--%s is '%s'; it must be a whole number from %u to %u", name, text, low, high);
-}
-
-bool call_on_device(struct call *call, call_work *work, struct error *error) {
-  const char *select = call_flag(call, "device");
-  struct device device;
-  if (!device_open(&device, select ? select : "", error)) return false;
-  log_info("device %s, %s", device.facts.name, device.facts.platform);
-  bool good = fft_library_open(error);
-  if (good) {
-    good = work(call, &device, error);
-    fft_library_close();
-  }
-  device_close(&device);
-  return good;
-}
-
-/* ---- scene and options -------------------------------------------------------------------------------- */
-
-/* Where scenes are that are named without a path: installed beside the program, wherever it was put, or
- * beside the folder that it was built in; else where it is to be installed. */
-static const char *scenes_folder(struct arena *arena) {
-  char program[4096];
-  ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-  if (length <= 0) return L2SR_SCENES;
-  program[length] = 0;
-  static const char *const beside[] = {"../share/l2sr/scenes", "../scenes", "../../scenes", NULL};
-  const char *folder = folder_beside(arena, program, beside);
-  return folder ? folder : L2SR_SCENES;
-}
-
-static bool read_scene(struct call *call, const char *name, struct error *error) {
-  const char *folder = scenes_folder(call->arena);
-  call->scene = scene_find(call->arena, name, folder, error);
-  return call->scene && scene_read(&option_table, &call->options, call->arena, call->scene, folder, error);
-}
-
-static bool apply_flags(struct call *call, struct error *error) {
-  for (int i = 0; i < call->given_count; i++) {
-    const struct flag *flag = call->given[i].flag;
-    const char *where = arena_text(call->arena, "--%s", flag->name);
-    if (flag->key && !option_set(&option_table, &call->options, call->arena, flag->key, call->given[i].value,
-                                 where, error))
-      return false;
-  }
-  for (int i = 0; i < call->given_count && !call->command->sweeps; i++)
-    if (!strcmp(call->given[i].flag->name, "set") &&
-        !scene_assign(&option_table, &call->options, call->arena, call->given[i].value, "--set", error))
-      return false;
-  return true;
-}
-
-bool call_scene(struct call *call, const char *path, struct error *error) {
-  call->scene = NULL;
-  option_defaults(&option_table, &call->options, call->arena);
-  if ((!path || read_scene(call, path, error)) && apply_flags(call, error)) return true;
-  error->code = L2SR_WRONG_USAGE;
-  return false;
-}
-
 /* ---- the command line --------------------------------------------------------------------------------- */
 
 static const struct flag *find_flag(const struct command *command, const char *name, size_t length) {
@@ -120,7 +48,7 @@ static bool refuse_flag(const struct call *call, const char *word, struct error 
 
 /* "" is a shell's variable that is not set: a folder of that name would be the root of the file system. */
 static bool check_path(const struct flag *flag, const char *value, struct error *error) {
-  if (!command_names_path(flag) || *value) return true;
+  if (!flag_names_path(flag) || *value) return true;
   return fail_usage(error, "--%s is empty; name a %s, or leave the flag out", flag->name,
                     !strcmp(flag->value, "DIR") ? "folder" : "file");
 }
@@ -224,8 +152,8 @@ static int report(const char *text, int status) {
   return status;
 }
 
-static int status_of(enum l2sr_code code) {
-  return code == L2SR_WRONG_USAGE ? STATUS_USAGE : STATUS_FAILED;
+static int status_of(enum error_code code) {
+  return code == ERROR_USAGE ? STATUS_USAGE : STATUS_FAILED;
 }
 
 /* Whether --json stands there, also where the words before it are wrong. */
@@ -246,8 +174,8 @@ static void report_json(const char *text) {
 static volatile sig_atomic_t goes_on; /* what runs is a command that --resume goes on with */
 
 static int run_command(const struct command *command, char **argv) {
-  struct error error = {.code = L2SR_GOOD};
-  struct call call = {.command = command, .arena = arena_open()};
+  struct error error = {.code = ERROR_NONE};
+  struct call call = {.command = command, .list = command_list, .arena = arena_open()};
   goes_on = !strcmp(command->name, "train");
   bool good = run_call(&call, argv, &error);
   if (!good && wants_json(command, argv)) report_json(error.text);
@@ -282,11 +210,11 @@ static int refuse_command(const char *word) {
 static int run_program(int argc, char **argv) {
   probe_with("/proc/self/exe");
   if (argc < 2) {
-    help_program(stderr);
+    help_program(command_list, stderr);
     return STATUS_USAGE;
   }
   if (!strcmp(argv[1], "--help")) {
-    help_program(stdout);
+    help_program(command_list, stdout);
     return STATUS_GOOD;
   }
   if (!strcmp(argv[1], "--version")) {

@@ -1,49 +1,85 @@
 #include "engine/base/arena.h"
 #include "engine/base/error.h"
+#include "engine/base/lock.h"
 #include "engine/base/round.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ALIGNMENT = 64, FIRST = 1 << 12, BLOCK = 1 << 16 /* bytes of the first block, and of the largest */ };
 
 struct block {
   struct block *next;
   size_t used, size;
-  void *start; /* the address that calloc gave */
+  void *start; /* the address that the allocator gave */
   unsigned char *data;
 };
 
 struct arena {
+  struct allocator allocator;
   struct block *head;
 };
 
+/* ---- allocators ---------------------------------------------------------------------------------------- */
+
+/* It has no functions where calloc and free are chosen. The process has one; LOCK_SETTINGS guards it. */
+static struct allocator chosen;
+
+void arena_allocate_with(const struct allocator *allocator) {
+  HOLD(LOCK_SETTINGS);
+  chosen = allocator ? *allocator : (struct allocator){0};
+}
+
+static struct allocator which_allocator(void) {
+  HOLD(LOCK_SETTINGS);
+  return chosen;
+}
+
+/* Zeros. calloc's are the system's where they are many: it gives pages only where they are written. */
+static void *take_zeros(const struct allocator *allocator, size_t bytes) {
+  if (!allocator->allocate) return calloc(1, bytes);
+  void *memory = allocator->allocate(bytes, allocator->context);
+  return memory ? memset(memory, 0, bytes) : NULL;
+}
+
+static void give_back(const struct allocator *allocator, void *memory) {
+  if (allocator->release)
+    allocator->release(memory, allocator->context);
+  else
+    free(memory);
+}
+
+/* ---- arenas -------------------------------------------------------------------------------------------- */
+
 struct arena *arena_open(void) {
-  struct arena *arena = calloc(1, sizeof *arena);
-  if (!arena) fatal(L2SR_NO_MEMORY, "out of host memory; free memory or ask for less");
+  struct allocator allocator = which_allocator();
+  struct arena *arena = take_zeros(&allocator, sizeof *arena);
+  if (!arena) fatal(ERROR_MEMORY, "out of host memory; free memory or ask for less");
+  arena->allocator = allocator;
   return arena;
 }
 
 void arena_close(struct arena *arena) {
   if (!arena) return;
+  struct allocator allocator = arena->allocator;
   for (struct block *block = arena->head; block;) {
     struct block *next = block->next;
-    free(block->start);
-    free(block);
+    give_back(&allocator, block->start);
+    give_back(&allocator, block);
     block = next;
   }
-  free(arena);
+  give_back(&allocator, arena);
 }
 
-/* The block holds zeros. A large one is not touched here: the system gives it pages only where it is
- * written. */
 static struct block *add_block(struct arena *arena, size_t size) {
-  struct block *block = calloc(1, sizeof *block);
+  const struct allocator *allocator = &arena->allocator;
+  struct block *block = take_zeros(allocator, sizeof *block);
   if (!block) return NULL;
-  block->start = calloc(1, size + ALIGNMENT);
+  block->start = take_zeros(allocator, size + ALIGNMENT);
   if (!block->start) {
-    free(block);
+    give_back(allocator, block);
     return NULL;
   }
   block->data = (unsigned char *)round_up((uintptr_t)block->start, ALIGNMENT);
@@ -80,8 +116,8 @@ void *arena_new(struct arena *arena, size_t bytes) {
 void *arena_new_array(struct arena *arena, size_t size, size_t count) {
   void *place = arena_try_array(arena, size, count);
   if (place) return place;
-  if (count == 1) fatal(L2SR_NO_MEMORY, "the host has no %zu bytes left; free memory or ask for less", size);
-  fatal(L2SR_NO_MEMORY, "the host has no memory left for %zu times %zu bytes; free memory or ask for less",
+  if (count == 1) fatal(ERROR_MEMORY, "the host has no %zu bytes left; free memory or ask for less", size);
+  fatal(ERROR_MEMORY, "the host has no memory left for %zu times %zu bytes; free memory or ask for less",
         count, size);
 }
 

@@ -5,6 +5,16 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+/* Where arenas take their memory from. */
+struct allocator {
+  void *(*allocate)(size_t bytes, void *context); /* for any type, as malloc; NULL: there is none */
+  void (*release)(void *memory, void *context);
+  void *context;
+};
+/* For arenas that are opened from now on; NULL: calloc and free. An arena stays with the allocator that it
+ * was opened with. */
+void arena_allocate_with(const struct allocator *allocator);
+
 struct arena; /* opaque: arena.c */
 
 struct arena *arena_open(void);

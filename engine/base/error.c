@@ -4,10 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *l2sr_version(void) {
-  return L2SR_VERSION;
-}
-
 #define DEFINE_FAIL(name, its_code, busy)                                                                        \
   bool name(struct error *error, const char *format, ...) {                                                  \
     va_list list;                                                                                            \
@@ -18,13 +14,13 @@ const char *l2sr_version(void) {
     error->is_busy = busy;                                                                                   \
     return false;                                                                                            \
   }
-DEFINE_FAIL(fail, L2SR_FAILED, false)
-DEFINE_FAIL(fail_usage, L2SR_WRONG_USAGE, false)
-DEFINE_FAIL(fail_file, L2SR_BAD_FILE, false)
-DEFINE_FAIL(fail_busy, L2SR_BAD_FILE, true)
-DEFINE_FAIL(fail_memory, L2SR_NO_MEMORY, false)
+DEFINE_FAIL(fail, ERROR_FAILED, false)
+DEFINE_FAIL(fail_usage, ERROR_USAGE, false)
+DEFINE_FAIL(fail_file, ERROR_FILE, false)
+DEFINE_FAIL(fail_busy, ERROR_FILE, true)
+DEFINE_FAIL(fail_memory, ERROR_MEMORY, false)
 
-bool fail_as(struct error *error, enum l2sr_code code, const char *format, ...) {
+bool fail_as(struct error *error, enum error_code code, const char *format, ...) {
   va_list list;
   va_start(list, format);
   vsnprintf(error->text, sizeof error->text, format, list);

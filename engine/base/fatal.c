@@ -1,8 +1,8 @@
-/* The end of a call (error.h): above locks and the log, whose own errors are those of error.h. */
+/* The end of a call (error.h). Below locks and the log, which say by fatal_before and fatal_tell what they
+ * want of it. */
 #include "engine/base/error.h"
-#include "engine/base/lock.h"
-#include "engine/base/log.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,38 +15,53 @@ struct landing {
 };
 
 static _Thread_local struct landing *landing; /* the innermost rescue that is under way; NULL: none */
+static _Thread_local void (*give_back)(void); /* fatal_before */
 
-static struct {
-  l2sr_fatal *handler; /* NULL: none but end_program */
+static struct ending {
+  fatal_handler *handler; /* NULL: none but the end of the program */
   void *context;
-} ending; /* the process has one; LOCK_SETTINGS guards it */
+  void (*tell)(const char *text); /* NULL: nobody is told */
+} ending;                         /* the process has one; ending_mutex guards it */
+static pthread_mutex_t ending_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-void l2sr_on_fatal(l2sr_fatal *handler, void *context) {
-  HOLD(LOCK_SETTINGS);
+void fatal_with(fatal_handler *handler, void *context) {
+  pthread_mutex_lock(&ending_mutex);
   ending.handler = handler;
   ending.context = context;
+  pthread_mutex_unlock(&ending_mutex);
 }
 
-static _Noreturn void end_program(const char *text) {
-  log_error("%s", text);
-  abort();
+void fatal_tell(void (*tell)(const char *text)) {
+  pthread_mutex_lock(&ending_mutex);
+  ending.tell = tell;
+  pthread_mutex_unlock(&ending_mutex);
+}
+
+void fatal_before(void (*give)(void)) {
+  give_back = give;
+}
+
+/* The functions are called without the mutex: the handler may leave. */
+static struct ending how_to_end(void) {
+  pthread_mutex_lock(&ending_mutex);
+  struct ending how = ending;
+  pthread_mutex_unlock(&ending_mutex);
+  return how;
 }
 
 static _Noreturn void end_call(const struct error *error) {
-  lock_give_all();
+  if (give_back) give_back();
   if (landing) {
     *landing->error = *error;
     longjmp(landing->place, 1);
   }
-  const enum lock settings = lock_take(LOCK_SETTINGS);
-  l2sr_fatal *handler = ending.handler;
-  void *context = ending.context;
-  lock_give(&settings);
-  if (handler) handler(error->code, error->text, context);
-  end_program(error->text);
+  struct ending how = how_to_end();
+  if (how.handler) how.handler(error->code, error->text, how.context);
+  if (how.tell) how.tell(error->text);
+  abort();
 }
 
-_Noreturn void fatal(enum l2sr_code code, const char *format, ...) {
+_Noreturn void fatal(enum error_code code, const char *format, ...) {
   struct error error = {.code = code};
   va_list list;
   va_start(list, format);
@@ -56,7 +71,7 @@ _Noreturn void fatal(enum l2sr_code code, const char *format, ...) {
 }
 
 _Noreturn void require_failed(const char *condition, const char *file, int line, const char *format, ...) {
-  struct error error = {.code = L2SR_WRONG_CALL};
+  struct error error = {.code = ERROR_CALL};
   va_list list;
   va_start(list, format);
   vsnprintf(error.text, sizeof error.text, format, list);
@@ -66,7 +81,7 @@ _Noreturn void require_failed(const char *condition, const char *file, int line,
 }
 
 bool rescue(rescue_work *work, void *context, struct error *error) {
-  REQUIRE(!lock_held(), "rescue would give back locks of its caller");
+  REQUIRE(!give_back, "rescue would give back what its caller holds");
   struct landing own = {.before = landing, .error = error};
   if (setjmp(own.place)) {
     landing = own.before;

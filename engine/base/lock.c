@@ -8,22 +8,29 @@
 static pthread_mutex_t mutexes[LOCKS] = {MUTEX, MUTEX, MUTEX, MUTEX, MUTEX, MUTEX, MUTEX};
 static _Thread_local unsigned depth[LOCKS]; /* how often this thread has taken each */
 
+/* An end of the call gives it back. */
+static void note_taken(enum lock lock) {
+  depth[lock]++;
+  fatal_before(lock_give_all);
+}
+
 enum lock lock_take(enum lock lock) {
   for (int later = (int)lock + 1; later < LOCKS && !depth[lock]; later++)
     REQUIRE(!depth[later], "lock %d is taken by a thread that holds lock %d", (int)lock, later);
   pthread_mutex_lock(&mutexes[lock]);
-  depth[lock]++;
+  note_taken(lock);
   return lock;
 }
 
 bool lock_try(enum lock lock) {
   if (pthread_mutex_trylock(&mutexes[lock])) return false;
-  depth[lock]++;
+  note_taken(lock);
   return true;
 }
 
 void lock_give(const enum lock *lock) {
   depth[*lock]--;
+  if (!lock_held()) fatal_before(NULL);
   pthread_mutex_unlock(&mutexes[*lock]);
 }
 

@@ -1,5 +1,6 @@
 #include "engine/base/log.h"
 
+#include "engine/base/error.h"
 #include "engine/base/lock.h"
 #include "engine/base/text.h"
 
@@ -9,14 +10,19 @@
 #include <time.h>
 
 static struct logging {
-  l2sr_line *line;
-  l2sr_advance *advance;
+  log_line *line;
+  log_progress *progress;
   void *context;
 } logging; /* the process has one; LOCK_SETTINGS guards it */
 
-void l2sr_on_log(l2sr_line *line, l2sr_advance *advance, void *context) {
+static void tell_end(const char *text) {
+  log_error("%s", text);
+}
+
+void log_with(log_line *line, log_progress *progress, void *context) {
   HOLD(LOCK_SETTINGS);
-  logging = (struct logging){line, advance, context};
+  logging = (struct logging){line, progress, context};
+  fatal_tell(tell_end);
 }
 
 /* The callbacks run without the lock: they may call the library. */
@@ -25,7 +31,7 @@ static struct logging who_reads(void) {
   return logging;
 }
 
-static void send(enum l2sr_level level, const char *format, va_list list) {
+static void tell_line(enum log_level level, const char *format, va_list list) {
   struct logging to = who_reads();
   char text[4096];
   if (!to.line) return;
@@ -37,13 +43,13 @@ static void send(enum l2sr_level level, const char *format, va_list list) {
   void name(const char *format, ...) {                                                                       \
     va_list list;                                                                                            \
     va_start(list, format);                                                                                  \
-    send(level, format, list);                                                                               \
+    tell_line(level, format, list);                                                                          \
     va_end(list);                                                                                            \
   }
-DEFINE_LOG(log_error, L2SR_ERROR)
-DEFINE_LOG(log_warning, L2SR_WARNING)
-DEFINE_LOG(log_info, L2SR_INFO)
-DEFINE_LOG(log_detail, L2SR_DETAIL)
+DEFINE_LOG(log_error, LEVEL_ERROR)
+DEFINE_LOG(log_warning, LEVEL_WARNING)
+DEFINE_LOG(log_info, LEVEL_INFO)
+DEFINE_LOG(log_detail, LEVEL_DETAIL)
 
 void log_lines(const char *text) {
   for (size_t length; *text; text += length + (text[length] == '\n')) {
@@ -84,27 +90,27 @@ static double seconds_of(const struct progress *progress) {
   return (progress->aside ? clock_seconds() : clock_work()) - progress->started;
 }
 
-static void report(struct progress *progress, bool ended) {
+static void tell_progress(struct progress *progress, bool ended) {
   struct logging to = who_reads();
-  if (!to.advance) return;
-  struct l2sr_progress shown = {.what = progress->what,
-                                .unit = progress->unit,
-                                .done = progress->done,
-                                .total = progress->total,
-                                .seconds = seconds_of(progress),
-                                .ended = ended,
-                                .noted = progress->noted};
-  to.advance(&shown, to.context);
+  if (!to.progress) return;
+  struct progress_report shown = {.what = progress->what,
+                                  .unit = progress->unit,
+                                  .done = progress->done,
+                                  .total = progress->total,
+                                  .seconds = seconds_of(progress),
+                                  .ended = ended,
+                                  .noted = progress->noted};
+  to.progress(&shown, to.context);
   progress->noted = shown.noted;
 }
 
 void progress_move(struct progress *progress, size_t done) {
   progress->done = done;
-  report(progress, false);
+  tell_progress(progress, false);
 }
 
 void progress_close(struct progress *progress) {
-  report(progress, true);
+  tell_progress(progress, true);
 }
 
 /* Characters that steer a terminal become JSON's own escape; bytes that JSON cannot hold become \xNN, as

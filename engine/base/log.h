@@ -1,13 +1,28 @@
 /* The log, and JSON. Lines and the progress of long work go to the callbacks that the program has set
- * (l2sr_on_log): the program decides what is shown, and where. */
+ * (log_with): the program decides what is shown, and where. */
 #ifndef L2SR_ENGINE_LOG_H
 #define L2SR_ENGINE_LOG_H
-
-#include "engine/base/l2sr.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+
+enum log_level { LEVEL_ERROR, LEVEL_WARNING, LEVEL_INFO, LEVEL_DETAIL };
+/* A line without its end. */
+typedef void log_line(enum log_level level, const char *text, void *context);
+
+/* How far long work is, as the program is told. */
+struct progress_report {
+  const char *what, *unit;
+  size_t done, total; /* total 0: not known */
+  double seconds;     /* since it began, less those that were not the work's (clock_pause) */
+  bool ended;
+  double noted; /* the program's own, 0 at the start */
+};
+typedef void log_progress(struct progress_report *report, void *context);
+
+/* Who is told from now on; NULL: nobody. The callbacks run in the thread that works. */
+void log_with(log_line *line, log_progress *progress, void *context);
 
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,4 +1,4 @@
-/* Orthogonal matrices drawn uniformly: how networks of policies start (Saxe et al. 2014). */
+/* Orthogonal matrices drawn uniformly: how the weights of deep networks may start (Saxe et al. 2014). */
 #ifndef L2SR_ENGINE_ORTHOGONAL_H
 #define L2SR_ENGINE_ORTHOGONAL_H
 

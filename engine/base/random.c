@@ -15,17 +15,17 @@ struct philox philox_draw(struct philox counter, uint32_t key0, uint32_t key1) {
   return counter;
 }
 
-struct philox random_words(uint32_t seed, enum random_stream stream, uint32_t scan, uint32_t step) {
-  return philox_draw((struct philox){{scan, step, 0, 0}}, seed, (uint32_t)stream);
+struct philox random_words(uint32_t seed, uint32_t stream, uint32_t number, uint32_t step) {
+  return philox_draw((struct philox){{number, step, 0, 0}}, seed, stream);
 }
 
-void random_start(struct random *random, uint32_t seed, enum random_stream stream, uint32_t scan) {
-  *random = (struct random){.seed = seed, .stream = stream, .scan = scan, .used = 4};
+void random_start(struct random *random, uint32_t seed, uint32_t stream, uint32_t number) {
+  *random = (struct random){.seed = seed, .stream = stream, .number = number, .used = 4};
 }
 
 uint32_t random_u32(struct random *random) {
   if (random->used == 4) {
-    random->words = random_words(random->seed, random->stream, random->scan, random->step++);
+    random->words = random_words(random->seed, random->stream, random->number, random->step++);
     random->used = 0;
   }
   return random->words.word[random->used++];

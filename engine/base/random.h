@@ -1,8 +1,9 @@
 /* Random numbers.
  *
- * Philox 4x32-10 (Salmon et al. 2011), counter-based: a draw is a pure function of (seed, stream, scan,
- * step), so results depend neither on the number of environments per launch nor on the device. The same
- * function stands in kernels/common.h.
+ * Philox 4x32-10 (Salmon et al. 2011), counter-based: a draw is a pure function of (seed, stream, number,
+ * step), so results depend neither on how many rows a launch has nor on the device. The same function stands
+ * in kernels/common.h. A stream is a purpose, the number says whose draw it is, and the step which of its
+ * draws.
  *
  * MT19937, only where published results depend on it: Python's shuffle and numpy's legacy permutation. */
 #ifndef L2SR_ENGINE_RANDOM_H
@@ -11,32 +12,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One stream a purpose; the numbers are part of every result and never change. */
-enum random_stream {
-  STREAM_ORDER = 1,   /* shuffles */
-  STREAM_MASK = 2,    /* random patterns of training data */
-  STREAM_ACTION = 3,  /* choices that are acted on */
-  STREAM_START = 4,   /* initial parameters */
-  STREAM_PHANTOM = 5, /* synthetic data */
-  STREAM_EXACT = 6,   /* draws of learned masks */
-  STREAM_MOVE = 7     /* how slices are moved */
-};
-
 struct philox {
   uint32_t word[4];
 };
 
 struct philox philox_draw(struct philox counter, uint32_t key0, uint32_t key1);
-/* The four words of (seed, stream, scan, step). */
-struct philox random_words(uint32_t seed, enum random_stream stream, uint32_t scan, uint32_t step);
+/* The four words of (seed, stream, number, step). */
+struct philox random_words(uint32_t seed, uint32_t stream, uint32_t number, uint32_t step);
 
-/* A sequence of draws from one (seed, stream, scan): for host code that needs many. */
+/* A sequence of draws from one (seed, stream, number): for host code that needs many. */
 struct random {
-  uint32_t seed, stream, scan, step;
+  uint32_t seed, stream, number, step;
   struct philox words;
   unsigned used;
 };
-void random_start(struct random *random, uint32_t seed, enum random_stream stream, uint32_t scan);
+void random_start(struct random *random, uint32_t seed, uint32_t stream, uint32_t number);
 uint32_t random_u32(struct random *random);
 double random_uniform(struct random *random); /* in [0, 1), 32 bits */
 double random_normal(struct random *random);  /* mean 0, deviation 1 (Box-Muller) */

@@ -1,7 +1,7 @@
 #include "engine/device/compile.h"
 
 #include "engine/base/arena.h"
-#include "engine/device/program.h"
+#include "engine/device/program_cache.h"
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -75,7 +75,7 @@ struct cuda {
 static bool refuse(const struct cuda *cuda, const char *what, cu_result code, struct error *error) {
   const char *name = NULL;
   cuda->name(code, &name);
-  return fail_as(error, code == CU_OUT_OF_MEMORY ? L2SR_NO_MEMORY : L2SR_DEVICE_FAILED,
+  return fail_as(error, code == CU_OUT_OF_MEMORY ? ERROR_MEMORY : ERROR_DEVICE,
                  "CUDA refuses %s on %s: %s (%d)", what, cuda->device->facts.name, name ? name : "an error",
                  code);
 }
@@ -93,11 +93,11 @@ static bool find(void *library, const char *symbol, void *pointer) {
 static bool load_calls(struct cuda *cuda, struct error *error) {
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   const char *missing = NULL;
-  if (!library) return fail_as(error, L2SR_NO_DEVICE, "cannot open CUDA's library: %s", dlerror());
+  if (!library) return fail_as(error, ERROR_NO_DEVICE, "cannot open CUDA's library: %s", dlerror());
 #define LOAD(name, symbol, ...)                                                                              \
   if (!find(library, symbol, &cuda->name)) missing = symbol;
   CALLS(LOAD)
-  return !missing || fail_as(error, L2SR_NO_DEVICE,
+  return !missing || fail_as(error, ERROR_NO_DEVICE,
                              "CUDA's library has no %s; take a driver of CUDA 11.2 or newer", missing);
 }
 
@@ -105,7 +105,7 @@ static bool load_import(struct cuda *cuda, struct error *error) {
   void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
   cl_platform_id platform = NULL;
   if (!library || !find(library, "clCreateBufferWithProperties", &cuda->import))
-    return fail_as(error, L2SR_NO_DEVICE,
+    return fail_as(error, ERROR_NO_DEVICE,
                    "OpenCL's loader has no clCreateBufferWithProperties; take one of OpenCL 3.0");
   clGetDeviceInfo(cuda->device->id, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL);
   void *acquire = clGetExtensionFunctionAddressForPlatform(platform, "clEnqueueAcquireExternalMemObjectsKHR");
@@ -129,7 +129,7 @@ static bool find_device(struct cuda *cuda, struct error *error) {
   clGetDeviceInfo(cuda->device->id, CL_UUID, sizeof wanted, wanted, NULL);
   for (cuda->number = 0; cuda->number < count; cuda->number++)
     if (is_same(cuda, cuda->number, wanted)) return true;
-  return fail_as(error, L2SR_NO_DEVICE,
+  return fail_as(error, ERROR_NO_DEVICE,
                  "none of the %d devices that CUDA shows is %s; does CUDA_VISIBLE_DEVICES leave it out?",
                  count, cuda->device->facts.name);
 }
@@ -181,8 +181,8 @@ static bool make_piece(struct cuda *cuda, struct cuda_piece *piece, uint64_t add
   if (code) return refuse(cuda, what, code, error);
   cl_int refused = import(cuda, piece, descriptor);
   return refused == CL_SUCCESS ||
-         fail_as(error, L2SR_DEVICE_FAILED, "OpenCL does not import CUDA's memory for %s on %s: %s (%d)",
-                 what, cuda->device->facts.name, device_code_name(refused), refused);
+         fail_as(error, ERROR_DEVICE, "OpenCL does not import CUDA's memory for %s on %s: %s (%d)", what,
+                 cuda->device->facts.name, device_code_name(refused), refused);
 }
 
 /* From 256 grains (512 MiB) on, memory may have pages of that size: on two H200 of one machine OpenCL's
@@ -278,7 +278,7 @@ struct kept {
 
 static struct kept *all_kept; /* LOCK_DEVICES guards it */
 
-/* In the context of the device that is the first to share its memory. */
+/* Keeps a little memory in the context of the device that is the first to share its own. */
 static bool keep_memory(struct cuda *cuda, struct error *error) {
   HOLD(LOCK_DEVICES);
   for (const struct kept *kept = all_kept; kept; kept = kept->next)
@@ -302,7 +302,7 @@ static bool keep_memory(struct cuda *cuda, struct error *error) {
 
 bool cuda_open(struct cuda **opened, struct device *device, struct arena *arena, struct error *error) {
   if (device->facts.maker != MAKER_NVIDIA)
-    return fail_as(error, L2SR_NO_DEVICE,
+    return fail_as(error, ERROR_NO_DEVICE,
                    "%s is no device of NVIDIA's, and CUDA sees no other; take arrays in host memory, "
                    "or as OpenCL's",
                    device->facts.name);

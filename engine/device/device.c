@@ -24,38 +24,9 @@ struct found {
   cl_platform_id platform;
 };
 
-const char *device_code_name(cl_int code) {
-  static const struct {
-    cl_int code;
-    const char *name;
-  } names[] = {
-      {CL_DEVICE_NOT_FOUND, "CL_DEVICE_NOT_FOUND"},
-      {CL_DEVICE_NOT_AVAILABLE, "CL_DEVICE_NOT_AVAILABLE"},
-      {CL_MEM_OBJECT_ALLOCATION_FAILURE, "CL_MEM_OBJECT_ALLOCATION_FAILURE (device memory is full)"},
-      {CL_OUT_OF_RESOURCES, "CL_OUT_OF_RESOURCES"},
-      {CL_OUT_OF_HOST_MEMORY, "CL_OUT_OF_HOST_MEMORY"},
-      {CL_BUILD_PROGRAM_FAILURE, "CL_BUILD_PROGRAM_FAILURE"},
-      {CL_INVALID_VALUE, "CL_INVALID_VALUE"},
-      {CL_INVALID_BUFFER_SIZE, "CL_INVALID_BUFFER_SIZE"},
-      {CL_INVALID_MEM_OBJECT, "CL_INVALID_MEM_OBJECT"},
-      {CL_INVALID_BINARY, "CL_INVALID_BINARY"},
-      {CL_INVALID_KERNEL_NAME, "CL_INVALID_KERNEL_NAME"},
-      {CL_INVALID_KERNEL_ARGS, "CL_INVALID_KERNEL_ARGS"},
-      {CL_INVALID_ARG_SIZE, "CL_INVALID_ARG_SIZE"},
-      {CL_INVALID_WORK_GROUP_SIZE, "CL_INVALID_WORK_GROUP_SIZE"},
-      {CL_INVALID_WORK_ITEM_SIZE, "CL_INVALID_WORK_ITEM_SIZE"},
-      {CL_KERNEL_ARG_INFO_NOT_AVAILABLE, "CL_KERNEL_ARG_INFO_NOT_AVAILABLE"},
-      {-1001, "no OpenCL platform is installed"},
-      {-9999, "the driver reports an illegal access inside a kernel"},
-  };
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-    if (names[i].code == code) return names[i].name;
-  return "an OpenCL error";
-}
-
-static enum l2sr_code kind_of(cl_int code) {
+static enum error_code kind_of(cl_int code) {
   bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY;
-  return memory ? L2SR_NO_MEMORY : L2SR_DEVICE_FAILED;
+  return memory ? ERROR_MEMORY : ERROR_DEVICE;
 }
 
 static void read_text(cl_device_id id, cl_device_info what, char *text, size_t size) {
@@ -107,24 +78,6 @@ static void read_facts(const struct found *found, struct device_facts *facts) {
   if (facts->maker == MAKER_NVIDIA) facts->largest = facts->memory; /* says a quarter, gives all (measured) */
 }
 
-static struct {
-  bool are_loaded, have_threads;
-} drivers; /* OpenCL's, once in a process; LOCK_DEVICES guards it */
-
-bool device_load(struct error *error) {
-  HOLD(LOCK_DEVICES);
-  return drivers.are_loaded || (drivers.are_loaded = room_for_drivers(error));
-}
-
-/* PoCL starts its threads when its devices are asked for. */
-bool device_may_list(cl_platform_id platform, struct error *error) {
-  HOLD(LOCK_DEVICES);
-  char name[128] = "";
-  clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
-  if (drivers.have_threads || !strstr(name, "Portable Computing Language")) return true;
-  return drivers.have_threads = room_for_pocl(error);
-}
-
 static void add_devices(cl_platform_id platform, struct found list[MOST], size_t *count) {
   cl_device_id ids[16];
   cl_uint id_count = 0;
@@ -133,13 +86,13 @@ static void add_devices(cl_platform_id platform, struct found list[MOST], size_t
     list[(*count)++] = (struct found){ids[i], platform};
 }
 
-/* left_out: why devices are missing for which the process has no room; its code is L2SR_GOOD where none are. */
+/* left_out: why devices are missing for which the process has no room; its code is ERROR_NONE where none are. */
 static size_t find_devices(struct found list[MOST], struct error *left_out) {
   HOLD(LOCK_DEVICES);
   cl_platform_id platforms[16];
   cl_uint platform_count = 0;
   size_t count = 0;
-  *left_out = (struct error){.code = L2SR_GOOD};
+  *left_out = (struct error){.code = ERROR_NONE};
   if (!device_load(left_out)) return 0;
   if (clGetPlatformIDs(16, platforms, &platform_count) != CL_SUCCESS) return 0;
   if (platform_count > 16) platform_count = 16;
@@ -187,7 +140,7 @@ static bool select_device(const char *select, struct found *chosen, struct devic
   struct found list[MOST];
   struct error left_out;
   size_t count = find_devices(list, &left_out);
-  if (!count && left_out.code == L2SR_GOOD) return device_none(error);
+  if (!count && left_out.code == ERROR_NONE) return device_none(error);
   if (!*select && getenv("L2SR_DEVICE")) select = getenv("L2SR_DEVICE");
   const char *choices[] = {*select ? select : "gpu", *select ? NULL : "accelerator", *select ? NULL : "0"};
   for (size_t w = 0; w < 3 && choices[w]; w++)
@@ -196,7 +149,7 @@ static bool select_device(const char *select, struct found *chosen, struct devic
       *chosen = list[i];
       if (matches(choices[w], i, facts)) return true;
     }
-  if (left_out.code != L2SR_GOOD) {
+  if (left_out.code != ERROR_NONE) {
     *error = left_out;
     return false;
   }
@@ -207,7 +160,7 @@ static bool select_device(const char *select, struct found *chosen, struct devic
     read_facts(&list[i], facts);
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%zu: %s", i ? "; " : "", i, facts->name);
   }
-  return fail_as(error, L2SR_NO_DEVICE, "no OpenCL device matches '%s'; there are: %s", select, names);
+  return fail_as(error, ERROR_NO_DEVICE, "no OpenCL device matches '%s'; there are: %s", select, names);
 }
 
 /* ---- open devices -------------------------------------------------------------------------------------- */
@@ -255,7 +208,7 @@ static void leave_context(struct device *device) {
     park(device->id, device->context);
 }
 
-/* In the context that is open; leaves it where there is none. */
+/* Makes a queue in the context that is open, which stays where that fails. */
 static bool make_queue(struct device *device, struct error *error) {
   cl_int code;
   device->queue = clCreateCommandQueue(device->context, device->id, 0, &code);

@@ -55,7 +55,7 @@ bool fft_library_open(struct error *error) {
     return true;
   }
   library.users--;
-  return fail_as(error, L2SR_DEVICE_FAILED, "clFFT does not start: status %d", status);
+  return fail_as(error, ERROR_DEVICE, "clFFT does not start: status %d", status);
 }
 
 void fft_library_close(void) {
@@ -112,8 +112,8 @@ static bool make(struct fft *fft, struct device *device, size_t height, size_t w
   clfftStatus status = make_plan(fft, height, width, batch);
   if (status == CLFFT_SUCCESS) return open_spare(fft, error);
   fft_close(fft);
-  return fail_as(error, L2SR_DEVICE_FAILED, "clFFT refuses %zu transforms of %zu x %zu: status %d", batch,
-                 height, width, status);
+  return fail_as(error, ERROR_DEVICE, "clFFT refuses %zu transforms of %zu x %zu: status %d", batch, height,
+                 width, status);
 }
 
 /* The log, which is told of compiling, is called without the lock. */

@@ -233,7 +233,7 @@ static bool check_kernel(struct kernels *kernels, const struct kernel_desc *row,
   clGetKernelWorkGroupInfo(kernel, kernels->device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof group, &group,
                            NULL);
   if (group && group < row->group)
-    return fail_as(error, L2SR_DEVICE_FAILED,
+    return fail_as(error, ERROR_DEVICE,
                    "kernel %s needs work-groups of %u, %s allows %zu; use another device", row->name,
                    row->group, kernels->device->facts.name, group);
   return check_signature(row, kernel, error);

@@ -16,7 +16,7 @@ enum element {
   ELEMENT_F16, /* half, computed on as float */
   ELEMENT_F32,
   ELEMENT_C64,  /* float2: real, imaginary */
-  ELEMENT_REAL, /* F32 or F16 as the scene says; `real` in a kernel */
+  ELEMENT_REAL, /* F32 or F16 as kernel_setup says; `real` in a kernel */
   ELEMENT_I64,  /* long */
   ELEMENT_U128, /* uint4 */
   ELEMENT_F128  /* float4 */
@@ -26,7 +26,7 @@ const char *element_name(enum element element);
 
 enum arg_kind { ARG_END, ARG_IN, ARG_OUT, ARG_INOUT, ARG_VALUE };
 
-/* An element type, of which a row of a column or argument holds a shape: see components/components.h. */
+/* How many elements a row of a column or argument holds, as a number that the caller gives meaning to. */
 typedef uint8_t shape_id;
 
 struct arg_desc {
@@ -46,7 +46,7 @@ struct host_args {
     float f;
   } value[16];
   size_t rows, height, width;
-  size_t actions; /* entries of a mask: macro ACTIONS */
+  size_t actions; /* the value of the macro ACTIONS, of files that have it */
   size_t table_rows[12];
 };
 

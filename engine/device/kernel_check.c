@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+enum { CHECK_STREAM = 5 }; /* of random numbers (engine/base/random.h) */
 enum { GUARD = 4096, GUARD_BYTE = 0xA5, GARBAGE_BYTE = 0x7B };
 
 struct operand {
@@ -97,7 +98,7 @@ static bool upload(struct check *check, int place, struct error *error) {
       clCreateSubBuffer(operand->whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
   return code == CL_SUCCESS
              ? true
-             : fail_as(error, L2SR_DEVICE_FAILED, "no sub-buffer: %s (%d)", device_code_name(code), code);
+             : fail_as(error, ERROR_DEVICE, "no sub-buffer: %s (%d)", device_code_name(code), code);
 }
 
 static bool check_guards(const struct check *check, int place, struct error *error) {
@@ -192,10 +193,10 @@ static bool launch(struct check *check, struct kernels *kernels, struct check_re
   return device_finish(check->device, error);
 }
 
-static bool run(struct check *check, struct kernels *kernels, struct check_result *result,
-                struct error *error) {
+static bool check_row(struct check *check, struct kernels *kernels, struct check_result *result,
+                      struct error *error) {
   struct random random;
-  random_start(&random, check->sizes->seed, STREAM_PHANTOM, 0);
+  random_start(&random, check->sizes->seed, CHECK_STREAM, 0);
   const struct arg_desc *args = check->row->args;
   check->args.rows = check->sizes->rows;
   check->args.height = check->sizes->height;
@@ -233,7 +234,7 @@ bool kernel_check(struct device *device, const struct kernel_table *table, const
   bool good = kernels_open(&kernels, device, table, &setup, error);
   if (good) {
     if (sizes->macro) kernels_define(kernels, sizes->macro);
-    good = run(&check, kernels, result, error);
+    good = check_row(&check, kernels, result, error);
     kernels_close(kernels);
   }
   for (int place = 0; place < ARGS_MOST; place++) {

@@ -1,4 +1,4 @@
-/* Why there is no device: what OpenCL says of its platforms. */
+/* What is there before a device: the drivers, their platforms, and the names of OpenCL's codes. */
 #include "engine/base/lock.h"
 #include "engine/device/device.h"
 #include "engine/device/room.h"
@@ -7,6 +7,55 @@
 #include <string.h>
 
 enum { MOST = 16 };
+
+const char *device_code_name(cl_int code) {
+  static const struct {
+    cl_int code;
+    const char *name;
+  } names[] = {
+      {CL_DEVICE_NOT_FOUND, "CL_DEVICE_NOT_FOUND"},
+      {CL_DEVICE_NOT_AVAILABLE, "CL_DEVICE_NOT_AVAILABLE"},
+      {CL_MEM_OBJECT_ALLOCATION_FAILURE, "CL_MEM_OBJECT_ALLOCATION_FAILURE (device memory is full)"},
+      {CL_OUT_OF_RESOURCES, "CL_OUT_OF_RESOURCES"},
+      {CL_OUT_OF_HOST_MEMORY, "CL_OUT_OF_HOST_MEMORY"},
+      {CL_BUILD_PROGRAM_FAILURE, "CL_BUILD_PROGRAM_FAILURE"},
+      {CL_INVALID_VALUE, "CL_INVALID_VALUE"},
+      {CL_INVALID_BUFFER_SIZE, "CL_INVALID_BUFFER_SIZE"},
+      {CL_INVALID_MEM_OBJECT, "CL_INVALID_MEM_OBJECT"},
+      {CL_INVALID_BINARY, "CL_INVALID_BINARY"},
+      {CL_INVALID_KERNEL_NAME, "CL_INVALID_KERNEL_NAME"},
+      {CL_INVALID_KERNEL_ARGS, "CL_INVALID_KERNEL_ARGS"},
+      {CL_INVALID_ARG_SIZE, "CL_INVALID_ARG_SIZE"},
+      {CL_INVALID_WORK_GROUP_SIZE, "CL_INVALID_WORK_GROUP_SIZE"},
+      {CL_INVALID_WORK_ITEM_SIZE, "CL_INVALID_WORK_ITEM_SIZE"},
+      {CL_KERNEL_ARG_INFO_NOT_AVAILABLE, "CL_KERNEL_ARG_INFO_NOT_AVAILABLE"},
+      {-1001, "no OpenCL platform is installed"},
+      {-9999, "the driver reports an illegal access inside a kernel"},
+  };
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (names[i].code == code) return names[i].name;
+  return "an OpenCL error";
+}
+
+static struct {
+  bool are_loaded, have_threads;
+} drivers; /* OpenCL's, once in a process; LOCK_DEVICES guards it */
+
+bool device_load(struct error *error) {
+  HOLD(LOCK_DEVICES);
+  return drivers.are_loaded || (drivers.are_loaded = room_for_drivers(error));
+}
+
+/* PoCL starts its threads when its devices are asked for. */
+bool device_may_list(cl_platform_id platform, struct error *error) {
+  HOLD(LOCK_DEVICES);
+  char name[128] = "";
+  clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
+  if (drivers.have_threads || !strstr(name, "Portable Computing Language")) return true;
+  return drivers.have_threads = room_for_pocl(error);
+}
+
+/* ---- platforms ----------------------------------------------------------------------------------------- */
 
 static const char *set_variable(const char *name) {
   const char *value = getenv(name);
@@ -75,10 +124,10 @@ bool device_none(struct error *error) {
   char limits[256];
   room_limits(limits, sizeof limits);
   if (device_platforms(say_platform, &platforms))
-    return fail_as(error, L2SR_NO_DEVICE, "%.1200s%s", platforms.text, limits);
+    return fail_as(error, ERROR_NO_DEVICE, "%.1200s%s", platforms.text, limits);
   const char *vendors = set_variable("OCL_ICD_VENDORS");
   return fail_as(
-      error, L2SR_NO_DEVICE,
+      error, ERROR_NO_DEVICE,
       "no OpenCL platform found%s%s; install a driver (for the CPU: apt-get install pocl-opencl-icd)%s%s",
       vendors ? " in OCL_ICD_VENDORS=" : "", vendors ? vendors : "",
       vendors ? " or unset OCL_ICD_VENDORS, which takes the place of /etc/OpenCL/vendors" : "", limits);

@@ -80,7 +80,7 @@ bool room_for_compiled(struct error *error) {
   struct rlimit own;
   if (getrlimit(RLIMIT_FSIZE, &own) || own.rlim_cur == RLIM_INFINITY || own.rlim_cur >= (rlim_t)COMPILED_FILE * MIB)
     return true;
-  return fail_as(error, L2SR_FAILED,
+  return fail_as(error, ERROR_FAILED,
                  "PoCL's compiler writes files of up to %d MiB, and ends the program where it cannot: this process may "
                  "write %.4g MiB (ulimit -f, RLIMIT_FSIZE); set the limit to unlimited",
                  COMPILED_FILE, (double)own.rlim_cur / MIB);

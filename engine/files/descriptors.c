@@ -25,7 +25,7 @@ bool descriptors_for(size_t count, const char *what, struct error *error) {
   if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY) return true;
   if (count_free(count, (size_t)limit.rlim_cur, &used) == count) return true;
   size_t enough = used + count + SPARE;
-  return fail_as(error, L2SR_FAILED,
+  return fail_as(error, ERROR_FAILED,
                  "%zu files more must be open at once for %s: this process has %zu open and may have %llu (ulimit -n, "
                  "RLIMIT_NOFILE); raise the limit to %zu",
                  count, what, used, (unsigned long long)limit.rlim_cur, enough < LIMIT_LEAST ? LIMIT_LEAST : enough);

@@ -130,7 +130,7 @@ static struct message image_of(struct arena *arena, const struct event_picture *
     put_varint(&image, field << 3 | WIRE_VARINT);
     put_varint(&image, facts[field - 1]);
   }
-  if (!png) fatal(L2SR_NO_MEMORY, "no memory for a picture of %zux%zu", picture->width, picture->height);
+  if (!png) fatal(ERROR_MEMORY, "no memory for a picture of %zux%zu", picture->width, picture->height);
   put_field(&image, 4, png, bytes);
   return image;
 }

@@ -37,13 +37,13 @@ static struct {
   int socket;
   bool ready;          /* it has said so */
   bool said;           /* that nothing looks at files first */
-  struct arena *arena; /* holds the verdicts for as long as the program runs */
+  struct arena *arena; /* holds the verdicts until there is no program to look; NULL: there are none */
   const struct verdict *verdicts;
 } probe; /* the process has one; LOCK_PROBE guards it */
 
 /* ---- the child ----------------------------------------------------------------------------------------- */
 
-/* Once: every file would say the same. */
+/* Warns once: every file would say the same. */
 static void say_unlooked(const char *why) {
   if (!probe.said)
     log_warning("no child process looks at HDF5 files first: %s; a damaged file may end this program", why);
@@ -100,9 +100,16 @@ static int stop(bool kill_it) {
   return known ? WTERMSIG(status) : 0;
 }
 
+static void forget_verdicts(void) {
+  arena_close(probe.arena);
+  probe.arena = NULL;
+  probe.verdicts = NULL;
+}
+
 void probe_with(const char *program) {
   HOLD(LOCK_PROBE);
   if (probe.pid) stop(true);
+  if (!program) forget_verdicts();
   probe.program = program;
   probe.said = false;
 }

@@ -122,7 +122,7 @@ static bool answer(struct arena *arena, const struct probe_question *question, v
   look.name = name;
   look.answer.kind = PROBE_NONE;
   limit_time(path);
-  if (!rescue(look_at, &look, &error)) look.lacking |= error.code == L2SR_NO_MEMORY;
+  if (!rescue(look_at, &look, &error)) look.lacking |= error.code == ERROR_MEMORY;
   if (look.lacking) look.answer = (struct probe_answer){.kind = PROBE_MEMORY};
   return probe_send(STDIN_FILENO, &look.answer, sizeof look.answer) &&
          probe_send(STDIN_FILENO, data, look.answer.bytes);

@@ -57,7 +57,7 @@ static bool choose_part(const struct store_shape *shape, bool last, size_t *star
 }
 
 /* The first entries, as all types, and the last ones, which lie at the other end of what finds chunks. */
-static void try_read(struct store *store, const char *name, void *data) {
+static void try_values(struct store *store, const char *name, void *data) {
   size_t start[STORE_RANK], count[STORE_RANK];
   struct store_shape shape;
   struct error ignored;
@@ -69,7 +69,7 @@ static void try_read(struct store *store, const char *name, void *data) {
     store_read(store, name, (enum store_type)all, start, count, data, &ignored);
 }
 
-static void try_read_all(struct store *store, const char *name, void *data) {
+static void try_values_all(struct store *store, const char *name, void *data) {
   struct arena *arena = arena_open();
   struct error ignored;
   size_t total;
@@ -80,7 +80,7 @@ static void try_read_all(struct store *store, const char *name, void *data) {
   arena_close(arena);
 }
 
-static void try_read_known(struct store *store, const char *name, void *data) {
+static void try_values_known(struct store *store, const char *name, void *data) {
   struct error ignored;
   if (is_small(store, name)) store_read_known(store, name, STORE_F64, 1, data, &ignored);
 }
@@ -111,9 +111,9 @@ const struct store_reading store_readings[] = {
     {"store_check_free", try_free},
     {"store_shape", try_shape},
     {"store_check_held", try_held},
-    {"store_read", try_read},
-    {"store_read_all", try_read_all},
-    {"store_read_known", try_read_known},
+    {"store_read", try_values},
+    {"store_read_all", try_values_all},
+    {"store_read_known", try_values_known},
     {"store_text", try_text},
     {"store_number", try_number},
     {"store_word", try_word},

@@ -104,7 +104,7 @@ static void take_at_least(size_t *bytes, size_t wanted) {
   if (*bytes < wanted) *bytes = wanted;
 }
 
-static void size_weights_run(struct blocks *blocks, struct block_layer *layer) {
+static void size_weights_launch(struct blocks *blocks, struct block_layer *layer) {
   struct block_weights *call = &layer->weights_run;
   weights_tile(blocks, layer, call);
   size_t groups = (size_t)((layer->in / call->in_block) * (layer->out / call->out_block));
@@ -124,7 +124,7 @@ static void size_layer(struct blocks *blocks, struct block_layer *layer) {
     take_at_least(&blocks->part_bytes, blocks->batch * (size_t)(layer->in * layer->out * 9) * 4);
     return;
   }
-  size_weights_run(blocks, layer);
+  size_weights_launch(blocks, layer);
   if (layer->source == SOURCE_UP)
     take_at_least(&blocks->up_bytes,
                   block_map_bytes(blocks, layer->up_channels, layer->rows, layer->columns));
@@ -144,7 +144,7 @@ bool block_back_size(struct blocks *blocks, struct error *error) {
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-static bool open_weights_run(struct blocks *blocks, struct block_layer *layer, struct error *error) {
+static bool open_weights_launch(struct blocks *blocks, struct block_layer *layer, struct error *error) {
   struct block_weights *call = &layer->weights_run;
   return kernel_variant_open(blocks->kernels, &call->run, "block_weights",
                              weights_macros(blocks, layer, call), 256, error);
@@ -191,12 +191,12 @@ static bool open_weights(struct blocks *blocks, struct block_layer *layer, struc
     return kernel_variant_open(blocks->kernels, &layer->image_run, "block_weights_image", macros,
                                merge_group(layer->rows, layer->columns), error);
   }
-  if (layer->source == SOURCE_BLOCK) return open_weights_run(blocks, layer, error);
+  if (layer->source == SOURCE_BLOCK) return open_weights_launch(blocks, layer, error);
   const char *macros =
       merge_macros(blocks, layer->up_channels, layer->rows, layer->columns, layer->in, 0, false);
   return kernel_variant_open(blocks->kernels, &layer->up_run, "block_up", macros,
                              merge_group(layer->rows, layer->columns), error) &&
-         open_weights_run(blocks, layer, error);
+         open_weights_launch(blocks, layer, error);
 }
 
 /* The data gradient: into the source's own gradient when this layer is its only consumer, else into `given`.

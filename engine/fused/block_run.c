@@ -138,8 +138,7 @@ bool block_pieces(struct blocks *blocks, cl_mem whole, cl_mem *piece, struct err
     cl_int code;
     piece[l] = clCreateSubBuffer(whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
     if (code != CL_SUCCESS)
-      return fail_as(error, L2SR_DEVICE_FAILED, "no piece of the sums: %s (%d)", device_code_name(code),
-                     code);
+      return fail_as(error, ERROR_DEVICE, "no piece of the sums: %s (%d)", device_code_name(code), code);
     offset += region.size;
   }
   return true;
@@ -218,9 +217,9 @@ static bool cut_packed(struct blocks *blocks, const uint32_t *facts, cl_mem *pie
   cl_buffer_region region = {4 * parts * facts[0], 4 * parts * facts[1]};
   cl_int code;
   *piece = clCreateSubBuffer(blocks->packed, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
-  return code == CL_SUCCESS ? true
-                            : fail_as(error, L2SR_DEVICE_FAILED, "no piece of the weights: %s (%d)",
-                                      device_code_name(code), code);
+  return code == CL_SUCCESS
+             ? true
+             : fail_as(error, ERROR_DEVICE, "no piece of the weights: %s (%d)", device_code_name(code), code);
 }
 
 /* Every layer forward, and to train every layer but the first backward. */

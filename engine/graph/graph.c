@@ -3,33 +3,6 @@
 
 #include <string.h>
 
-const struct op_desc *const op_table[] = {&op_conv,
-                                          &op_norm,
-                                          &op_relu,
-                                          &op_softplus,
-                                          &op_sigmoid,
-                                          &op_pool,
-                                          &op_up_sample,
-                                          &op_concat,
-                                          &op_linear,
-                                          &op_log_softmax,
-                                          &op_straight_through,
-                                          &op_standardise,
-                                          &op_fourier,
-                                          &op_inverse_fourier,
-                                          &op_mask_columns,
-                                          &op_magnitude,
-                                          &op_learned,
-                                          &op_scale,
-                                          &op_add,
-                                          &op_rescale,
-                                          &op_exact_threshold,
-                                          &op_detach,
-                                          &op_restore,
-                                          &op_planes,
-                                          &op_share,
-                                          NULL};
-
 bool graph_open(struct graph **graph) {
   struct arena *arena = arena_open();
   *graph = ARENA_NEW(arena, struct graph, 1);
@@ -55,6 +28,17 @@ const char *graph_name(struct graph *graph, const char *format, ...) {
 struct node *graph_node(struct graph *graph, tensor x) {
   REQUIRE(x.node < graph->nodes, "node %u of %d", x.node, graph->nodes);
   return &graph->node[x.node];
+}
+
+struct node *graph_source(struct graph *graph, const struct node *node, int k) {
+  return graph_node(graph, node->input[k]);
+}
+
+bool graph_same_shape(const struct node *a, const struct node *b, struct error *error) {
+  struct tensor_shape x = a->shape, y = b->shape;
+  if (x.channels == y.channels && x.height == y.height && x.width == y.width) return true;
+  return fail(error, "'%s' is %dx%dx%d; it must be %dx%dx%d, as '%s' is", b->name, y.channels, y.height,
+              y.width, x.channels, x.height, x.width, a->name);
 }
 
 struct arg graph_arg(enum arg_kind kind, cl_mem buffer) {
@@ -111,8 +95,7 @@ static tensor refuse(struct graph *graph) {
   return (tensor){0};
 }
 
-/* Appends the node and lets its row find the shape; on refusal nothing stays. */
-static tensor append(struct graph *graph, const struct node *wanted) {
+tensor graph_append(struct graph *graph, const struct node *wanted) {
   if (graph->failed) return (tensor){0};
   if (graph->nodes == NODES_MOST) {
     fail(&graph->first, "the network has more than %d nodes", NODES_MOST);
@@ -129,10 +112,16 @@ static tensor append(struct graph *graph, const struct node *wanted) {
   return refuse(graph);
 }
 
-static tensor append_op(struct graph *graph, const struct op_desc *op, tensor x, const char *name) {
-  const char *own = name ? name : graph_name(graph, "%s.%d", op->name, graph->nodes);
-  struct node node = {.op = op, .name = own, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
-  return append(graph, &node);
+tensor graph_append_op(struct graph *graph, const struct op_desc *op, tensor x) {
+  struct node node = {.op = op, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
+  node.name = graph_name(graph, "%s.%d", op->name, graph->nodes);
+  return graph_append(graph, &node);
+}
+
+tensor graph_append_pair(struct graph *graph, const struct op_desc *op, tensor a, tensor b) {
+  struct node node = {.op = op, .input = {a, b}, .inputs = 2, .weight = -1, .bias = -1};
+  node.name = graph_name(graph, "%s.%d", op->name, graph->nodes);
+  return graph_append(graph, &node);
 }
 
 tensor graph_input(struct graph *graph, const char *name, int channels, int height, int width) {
@@ -142,60 +131,7 @@ tensor graph_input(struct graph *graph, const char *name, int channels, int heig
          channels, height, width);
     return refuse(graph);
   }
-  return append(graph, &node);
-}
-
-tensor conv2d(struct graph *graph, tensor x, const char *name, int channels, int size) {
-  struct node node = {.op = &op_conv, .name = name, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
-  node.shape.channels = channels;
-  node.size = size;
-  return append(graph, &node);
-}
-
-tensor linear(struct graph *graph, tensor x, const char *name, int outputs) {
-  struct node node = {.op = &op_linear, .name = name, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
-  node.shape.channels = outputs;
-  return append(graph, &node);
-}
-
-tensor leaky_relu(struct graph *graph, tensor x, float slope) {
-  struct node node = {.op = &op_relu, .input = {x}, .inputs = 1, .weight = -1, .bias = -1, .slope = slope};
-  node.name = graph_name(graph, "%s.%d", slope > 0 ? "leaky_relu" : "relu", graph->nodes);
-  return append(graph, &node);
-}
-
-tensor relu(struct graph *graph, tensor x) {
-  return leaky_relu(graph, x, 0);
-}
-
-tensor instance_norm(struct graph *graph, tensor x) {
-  return append_op(graph, &op_norm, x, NULL);
-}
-
-tensor standardise_image(struct graph *graph, tensor x) {
-  return append_op(graph, &op_standardise, x, NULL);
-}
-
-tensor softplus(struct graph *graph, tensor x) {
-  return append_op(graph, &op_softplus, x, NULL);
-}
-
-tensor sigmoid(struct graph *graph, tensor x) {
-  return append_op(graph, &op_sigmoid, x, NULL);
-}
-
-tensor max_pool(struct graph *graph, tensor x) {
-  return append_op(graph, &op_pool, x, NULL);
-}
-
-tensor up_sample(struct graph *graph, tensor x) {
-  return append_op(graph, &op_up_sample, x, NULL);
-}
-
-static tensor append_pair(struct graph *graph, const struct op_desc *op, tensor a, tensor b, float slope) {
-  struct node node = {.op = op, .input = {a, b}, .inputs = 2, .weight = -1, .bias = -1, .slope = slope};
-  node.name = graph_name(graph, "%s.%d", op->name, graph->nodes);
-  return append(graph, &node);
+  return graph_append(graph, &node);
 }
 
 static tensor start_weight(struct graph *graph, tensor x, enum parameter_start start, double gain) {
@@ -234,91 +170,6 @@ void graph_give(struct graph *graph, tensor x) {
     REQUIRE(!serving || !running, "'%s' serves '%s' and what the graph runs", graph->node[i].name,
             graph->node[x.node].name);
   }
-}
-
-tensor concat(struct graph *graph, tensor a, tensor b) {
-  return append_pair(graph, &op_concat, a, b, 0);
-}
-
-tensor log_softmax(struct graph *graph, tensor x, tensor taken) {
-  return append_pair(graph, &op_log_softmax, x, taken, 0);
-}
-
-tensor straight_through(struct graph *graph, tensor x, tensor threshold, float slope) {
-  return append_pair(graph, &op_straight_through, x, threshold, slope);
-}
-
-tensor mask_columns(struct graph *graph, tensor x, tensor mask) {
-  return append_pair(graph, &op_mask_columns, x, mask, 0);
-}
-
-tensor fourier(struct graph *graph, tensor x) {
-  return append_op(graph, &op_fourier, x, NULL);
-}
-
-tensor inverse_fourier(struct graph *graph, tensor x) {
-  return append_op(graph, &op_inverse_fourier, x, NULL);
-}
-
-tensor magnitude(struct graph *graph, tensor x) {
-  return append_op(graph, &op_magnitude, x, NULL);
-}
-
-tensor learned(struct graph *graph, const char *name, int channels, int height, int width, double gain) {
-  struct node node = {.op = &op_learned, .name = name, .shape = {channels, height, width}, .bias = -1};
-  tensor out = append(graph, &node);
-  if (graph->failed) return out;
-  struct parameter *parameter = &graph->parameter[graph_node(graph, out)->weight];
-  parameter->start = START_LOGIT;
-  parameter->gain = gain;
-  return out;
-}
-
-tensor scale(struct graph *graph, tensor x, float factor) {
-  struct node node = {.op = &op_scale, .input = {x}, .inputs = 1, .weight = -1, .bias = -1, .slope = factor};
-  node.name = graph_name(graph, "scale.%d", graph->nodes);
-  return append(graph, &node);
-}
-
-tensor add(struct graph *graph, tensor a, tensor b) {
-  return append_pair(graph, &op_add, a, b, 0);
-}
-
-tensor rescale(struct graph *graph, tensor x, tensor taken, uint32_t budget) {
-  struct node node = {.op = &op_rescale, .input = {x, taken}, .inputs = 2, .weight = -1, .bias = -1};
-  node.name = graph_name(graph, "rescale.%d", graph->nodes);
-  node.budget = budget;
-  return append(graph, &node);
-}
-
-tensor exact_threshold(struct graph *graph, tensor x, tensor taken, tensor scan, uint32_t budget,
-                       uint32_t seed, uint32_t step) {
-  struct node node = {
-      .op = &op_exact_threshold, .input = {x, taken, scan}, .inputs = 3, .weight = -1, .bias = -1};
-  node.name = graph_name(graph, "exact_threshold.%d", graph->nodes);
-  node.budget = budget;
-  node.seed = seed;
-  node.step = step;
-  return append(graph, &node);
-}
-
-tensor detach(struct graph *graph, tensor x) {
-  return append_op(graph, &op_detach, x, NULL);
-}
-
-tensor restore_image(struct graph *graph, tensor x, tensor like) {
-  return append_pair(graph, &op_restore, x, like, 0);
-}
-
-tensor softplus_share(struct graph *graph, tensor x, tensor taken) {
-  return append_pair(graph, &op_share, x, taken, 0);
-}
-
-tensor sampler_planes(struct graph *graph, tensor predicted, tensor acquired, tensor mask) {
-  struct node node = {
-      .op = &op_planes, .input = {predicted, acquired, mask}, .inputs = 3, .weight = -1, .bias = -1};
-  node.name = graph_name(graph, "planes.%d", graph->nodes);
-  return append(graph, &node);
 }
 
 void graph_share(struct graph *graph) {

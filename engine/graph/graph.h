@@ -36,9 +36,9 @@ struct tensor_shape {
 enum node_part { NODE_RUNS, NODE_GIVEN, NODE_LEFT_OUT };
 
 /* How a parameter starts: U(+-1/sqrt(fan_in)) (PyTorch's default for convolutions and linear layers), 0, gain
- * times an orthogonal matrix of [size 0][the others], gain times the logit of U(0.01, 0.99) (LOUPE's), or N(0,
- * gain^2). */
-enum parameter_start { START_FAN_IN, START_ZERO, START_ORTHOGONAL, START_LOGIT, START_NORMAL };
+ * times an orthogonal matrix of [size 0][the others], gain times the logit of U(0.01, 0.99) (the logistic
+ * distribution without its tails: a sigmoid makes uniform probabilities of it), or N(0, gain^2). */
+enum parameter_start { START_FAN_IN, START_ZERO, START_ORTHOGONAL, START_LOGISTIC, START_NORMAL };
 
 struct parameter {
   const char *name; /* dotted, as in the public implementations */
@@ -46,7 +46,7 @@ struct parameter {
   size_t size[4];
   size_t count, fan_in;
   enum parameter_start start;
-  double gain;   /* the gain of START_ORTHOGONAL, START_LOGIT and START_NORMAL */
+  double gain;   /* the gain of START_ORTHOGONAL, START_LOGISTIC and START_NORMAL */
   size_t offset; /* elements from the start of the flat buffers */
   cl_mem value, gradient;
 };
@@ -155,9 +155,17 @@ struct op_desc {
 
 extern const struct op_desc op_conv, op_norm, op_relu, op_softplus, op_sigmoid, op_pool, op_up_sample,
     op_concat, op_linear, op_log_softmax, op_straight_through, op_standardise, op_fourier, op_inverse_fourier,
-    op_mask_columns, op_magnitude, op_learned, op_scale, op_add, op_rescale, op_exact_threshold, op_detach,
-    op_restore, op_planes, op_share;
-extern const struct op_desc *const op_table[]; /* all of them, ended by NULL */
+    op_multiply, op_magnitude, op_learned, op_scale, op_add, op_rescale, op_exact_threshold, op_detach,
+    op_restore, op_share;
+extern const struct op_desc *const op_table[]; /* all of these, ended by NULL */
+
+/* Appends a node and lets its row find the shape; on refusal nothing stays. The row may stand anywhere: an
+ * operation that only some networks have stands beside them (systems/networks/op_sampler.c). */
+tensor graph_append(struct graph *graph, const struct node *node);
+/* The same of an operation on one or two inputs that has nothing else to say: the node is called
+ * OPERATION.PLACE. */
+tensor graph_append_op(struct graph *graph, const struct op_desc *op, tensor x);
+tensor graph_append_pair(struct graph *graph, const struct op_desc *op, tensor a, tensor b);
 
 /* ---- building ------------------------------------------------------------------------------------------ */
 
@@ -171,7 +179,7 @@ tensor graph_input(struct graph *graph, const char *name, int channels, int heig
 tensor conv2d(struct graph *graph, tensor x, const char *name, int channels, int size);
 tensor instance_norm(struct graph *graph, tensor x); /* no affine, eps 1e-5, biased variance */
 /* Every image, all channels together, by its mean and sample deviation: (x - mean) / (deviation + 1e-11),
- * clamped to -6 to 6 (PROTOCOL 1.5). A constant image gives 0 and gets no gradient. */
+ * clamped to -6 to 6. A constant image gives 0 and gets no gradient. */
 tensor standardise_image(struct graph *graph, tensor x);
 tensor relu(struct graph *graph, tensor x);
 tensor leaky_relu(struct graph *graph, tensor x, float slope);
@@ -182,27 +190,26 @@ tensor up_sample(struct graph *graph, tensor x); /* bilinear x2, half-pixel cent
 tensor concat(struct graph *graph, tensor a, tensor b);
 /* Flattens [channels][height][width]; parameters NAME.weight and NAME.bias. */
 tensor linear(struct graph *graph, tensor x, const char *name, int outputs);
-/* Logarithms of the probabilities of the free actions, x and taken [actions][1][1]. `taken`, 1 where an
- * action is not free, gets no gradient; the output there is -1e10, as in the public code of L2SR
- * (PROTOCOL 1.6). */
+/* Logarithms of the probabilities of the entries that are free, x and taken [entries][1][1]. `taken`, 1 where
+ * an entry is not free, gets no gradient; the output there is -1e10. */
 tensor log_softmax(struct graph *graph, tensor x, tensor taken);
 /* 1 where x is above the threshold, else 0. Backward takes the derivative of sigmoid(slope * (x - threshold))
- * for that of the step, as the public code of LOUPE and tau-step sampling does with slope 10 (PROTOCOL 3.2);
- * slope 0 passes the gradient through as it is. The threshold, of x's shape, gets none. */
+ * for that of the step; slope 0 passes the gradient through as it is (the straight-through estimator of
+ * Bengio et al. 2013). The threshold, of x's shape, gets none. */
 tensor straight_through(struct graph *graph, tensor x, tensor threshold, float slope);
 
 /* The parameter NAME, the same for all images; it starts at gain times the logit of U(0.01, 0.99). */
 tensor learned(struct graph *graph, const char *name, int channels, int height, int width, double gain);
 tensor scale(struct graph *graph, tensor x, float factor);
 tensor add(struct graph *graph, tensor a, tensor b); /* both have one shape */
-/* Probabilities x of the entries that are free, brought to the sum `budget` (PROTOCOL 3.2, without the taken
- * ones): x s/m where that lowers them, else 1 - (1 - x)(1 - s)/(1 - m), from their mean m to s = budget/free.
- * 0 where `taken`, of x's shape, is not 0; it gets no gradient. Every image needs `budget` free entries. */
+/* Probabilities x of the entries that are free, brought to the sum `budget`: x s/m where that lowers them,
+ * else 1 - (1 - x)(1 - s)/(1 - m), from their mean m to s = budget/free. 0 where `taken`, of x's shape, is
+ * not 0; it gets no gradient. Every image needs `budget` free entries. */
 tensor rescale(struct graph *graph, tensor x, tensor taken, uint32_t budget);
 /* Thresholds at which a step of the probabilities x draws exactly `budget` of the free entries: independent
- * entries given their number (PROTOCOL 3.4). `scan`, 1x1x1, holds an unsigned word an image, which with seed
- * and step decides the draw; an image has a draw for every step. Nothing gets a gradient. */
-tensor exact_threshold(struct graph *graph, tensor x, tensor taken, tensor scan, uint32_t budget,
+ * entries given their number. `number`, 1x1x1, holds an unsigned word an image, which with seed and step
+ * decides the draw; an image has a draw for every step. Nothing gets a gradient. */
+tensor exact_threshold(struct graph *graph, tensor x, tensor taken, tensor number, uint32_t budget,
                        uint32_t seed, uint32_t step);
 
 /* Passes the values and stops the gradient. */
@@ -210,10 +217,6 @@ tensor detach(struct graph *graph, tensor x);
 /* x times the sample deviation plus the mean of `like`, an image of x's shape, all channels together: undoes
  * standardise_image. */
 tensor restore_image(struct graph *graph, tensor x, tensor like);
-/* The input of a sampler (PROTOCOL 3.3), five planes: the real and imaginary part of predicted and of
- * acquired frequencies, both [2][height][width], and the mask: of columns, the same on every line, or of
- * points. Only the predicted frequencies get a gradient. */
-tensor sampler_planes(struct graph *graph, tensor predicted, tensor acquired, tensor mask);
 /* softplus(x) over its largest value, in the shape of `taken`; 0 where that is not 0. It gets no gradient. */
 tensor softplus_share(struct graph *graph, tensor x, tensor taken);
 
@@ -237,8 +240,9 @@ void graph_give(struct graph *graph, tensor x);
  * the origin lie at (height / 2, width / 2). Sizes are products of 2, 3, 5, 7, 11 and 13. */
 tensor fourier(struct graph *graph, tensor x); /* also of a real image, [1][height][width] */
 tensor inverse_fourier(struct graph *graph, tensor x);
-/* Every line times mask [1][1][width], or every channel times a mask of points [1][height][width]. */
-tensor mask_columns(struct graph *graph, tensor x, tensor mask);
+/* x times a factor [1][1][width], which every row of every channel has, or [1][height][width], which every
+ * channel has. */
+tensor multiply(struct graph *graph, tensor x, tensor factor);
 tensor magnitude(struct graph *graph, tensor x);                 /* x is complex; gradient 0 at 0 */
 
 /* For the rows: adds a parameter to the node and returns its place. */
@@ -269,7 +273,9 @@ size_t graph_batch_within(struct graph *graph, size_t bytes, bool train, bool in
 void graph_print(const struct graph *graph, FILE *file); /* node, shape, parameters, bytes, flops; totals */
 void graph_print_json(const struct graph *graph, FILE *file); /* prints one JSON object a line */
 
-/* Parameters that start as their rows say, from STREAM_START; parameter i draws from scan i. */
+/* The stream of random numbers (engine/base/random.h) that parameters start from. */
+enum { GRAPH_STREAM = 4 };
+/* Parameters that start as their rows say; parameter i has the draws of number i. */
 void graph_start(struct graph *graph, uint32_t seed);
 
 /* ---- running: all enqueue ------------------------------------------------------------------------------ */
@@ -293,6 +299,9 @@ bool graph_runs(const struct node *node); /* an operation that the graph compute
 
 /* For the rows. */
 struct node *graph_node(struct graph *graph, tensor x);
+struct node *graph_source(struct graph *graph, const struct node *node, int k); /* the node's input k */
+/* Refuses b where its shape is not a's. */
+bool graph_same_shape(const struct node *a, const struct node *b, struct error *error);
 struct arg graph_arg(enum arg_kind kind, cl_mem buffer); /* F32 */
 
 #endif

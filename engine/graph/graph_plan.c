@@ -209,7 +209,7 @@ static bool part(cl_mem whole, size_t offset, size_t bytes, cl_mem *out, struct 
   cl_int code;
   *out = clCreateSubBuffer(whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
   return code == CL_SUCCESS ? true
-                            : fail_as(error, L2SR_DEVICE_FAILED, "no sub-buffer of %zu bytes at %zu: %s (%d)",
+                            : fail_as(error, ERROR_DEVICE, "no sub-buffer of %zu bytes at %zu: %s (%d)",
                                       bytes, offset, device_code_name(code), code);
 }
 
@@ -327,7 +327,7 @@ static void start_normal(struct random *random, const struct parameter *paramete
   for (size_t k = 0; k < parameter->count; k++) to[k] = (float)(parameter->gain * random_normal(random));
 }
 
-static void start_logit(struct random *random, const struct parameter *parameter, float *to) {
+static void start_logistic(struct random *random, const struct parameter *parameter, float *to) {
   for (size_t k = 0; k < parameter->count; k++) {
     double chance = 0.01 + 0.98 * random_uniform(random);
     to[k] = (float)(parameter->gain * log(chance / (1 - chance)));
@@ -340,10 +340,10 @@ void graph_start(struct graph *graph, uint32_t seed) {
   for (int i = 0; i < graph->parameters; i++) {
     const struct parameter *parameter = &graph->parameter[i];
     struct random random;
-    random_start(&random, seed, STREAM_START, (uint32_t)i);
+    random_start(&random, seed, GRAPH_STREAM, (uint32_t)i);
     if (parameter->start == START_FAN_IN) start_uniform(&random, parameter, values + parameter->offset);
     if (parameter->start == START_NORMAL) start_normal(&random, parameter, values + parameter->offset);
-    if (parameter->start == START_LOGIT) start_logit(&random, parameter, values + parameter->offset);
+    if (parameter->start == START_LOGISTIC) start_logistic(&random, parameter, values + parameter->offset);
     if (parameter->start == START_ORTHOGONAL)
       orthogonal_fill(&random, parameter->size[0], parameter->count / parameter->size[0], parameter->gain,
                       values + parameter->offset);

@@ -2,7 +2,7 @@
 #include "engine/base/round.h"
 #include "engine/graph/graph.h"
 
-static bool shape(struct graph *graph, tensor out, struct error *error) {
+static bool shape_conv(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);
   const struct tensor_shape *in = &graph_node(graph, node->input[0])->shape;
   int channels = node->shape.channels;
@@ -37,7 +37,7 @@ static size_t tiles(const struct graph *graph, const struct sizes *s, size_t cha
   arg_u32((uint32_t)(s).inputs), arg_u32((uint32_t)(s).outputs), arg_u32((uint32_t)(s).height),              \
       arg_u32((uint32_t)(s).width), arg_u32((uint32_t)(s).size)
 
-static void forward(struct graph *graph, tensor out) {
+static void forward_conv(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
   struct sizes s = find_sizes(graph, out);
   kernel_run(graph->kernels, "conv_forward", tiles(graph, &s, s.outputs),
@@ -56,7 +56,7 @@ static size_t count_parts(const struct sizes *s, size_t images) {
   return parts > lines ? lines : parts;
 }
 
-static size_t scratch(const struct graph *graph, tensor out, size_t images) {
+static size_t scratch_conv(const struct graph *graph, tensor out, size_t images) {
   struct sizes s = find_sizes(graph, out);
   return sizeof(float) * count_parts(&s, images) * s.outputs * s.inputs * s.size * s.size;
 }
@@ -73,7 +73,7 @@ static void backward_weight(struct graph *graph, const struct node *node, const 
                   arg_u32((uint32_t)parts), arg_u32((uint32_t)weight->count)));
 }
 
-static void backward(struct graph *graph, tensor out) {
+static void backward_conv(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out), *x = graph_node(graph, node->input[0]);
   struct sizes s = find_sizes(graph, out);
   backward_weight(graph, node, &s);
@@ -90,17 +90,26 @@ static void backward(struct graph *graph, tensor out) {
                     graph_arg(ARG_INOUT, x->gradient), SIZE_ARGS(s), arg_u32(node->adds[0])));
 }
 
-static double flops(const struct graph *graph, tensor out) {
+static double flops_conv(const struct graph *graph, tensor out) {
   struct sizes s = find_sizes(graph, out);
   return 2.0 * (double)(s.size * s.size * s.inputs * s.outputs * s.height * s.width);
 }
 
 const struct op_desc op_conv = {
     .name = "conv2d",
-    .shape = shape,
-    .forward = forward,
-    .backward = backward,
-    .flops = flops,
-    .scratch = scratch,
+    .shape = shape_conv,
+    .forward = forward_conv,
+    .backward = backward_conv,
+    .flops = flops_conv,
+    .scratch = scratch_conv,
     .keeps_input = true,
     .kernels = {"conv_forward", "conv_backward", "conv_weight", "conv_weight_sum", "conv_bias"}};
+
+/* ---- building ------------------------------------------------------------------------------------------ */
+
+tensor conv2d(struct graph *graph, tensor x, const char *name, int channels, int size) {
+  struct node node = {.op = &op_conv, .name = name, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
+  node.shape.channels = channels;
+  node.size = size;
+  return graph_append(graph, &node);
+}

@@ -1,122 +1,37 @@
-/* Learned masks: parameters as values, scaling, sums, rescaling to a budget, thresholds of an exact draw. */
+/* Draws of exactly so many entries: probabilities rescaled to that sum, and thresholds at which a step draws
+ * it. */
 #include "engine/graph/graph.h"
 
 /* The most entries of an exact draw by one table of chances (kernels/exact.cl); more entries are drawn by a
  * tree of blocks (kernels/tree.cl). */
 enum { ENTRIES_MOST = 512, BLOCK = 64 };
 
-static uint32_t count(const struct graph *graph, tensor out) {
-  return (uint32_t)(graph->images * graph_elements(graph, out));
-}
-
 static uint32_t entries(const struct graph *graph, tensor out) {
   return (uint32_t)graph_elements(graph, out);
-}
-
-static struct node *input_of(struct graph *graph, const struct node *node, int k) {
-  return graph_node(graph, node->input[k]);
-}
-
-/* ---- a parameter as the value of every image ----------------------------------------------------------- */
-
-static bool shape_learned(struct graph *graph, tensor out, struct error *error) {
-  struct node *node = graph_node(graph, out);
-  struct tensor_shape shape = node->shape;
-  if (shape.channels < 1 || shape.height < 1 || shape.width < 1)
-    return fail(error, "%dx%dx%d; channels, height and width must be at least 1", shape.channels,
-                shape.height, shape.width);
-  const size_t size[] = {(size_t)shape.channels, (size_t)shape.height, (size_t)shape.width};
-  node->weight = graph_parameter(graph, node->name, 1, 3, size);
-  return true;
-}
-
-static void forward_learned(struct graph *graph, tensor out) {
-  const struct node *node = graph_node(graph, out);
-  kernel_run(graph->kernels, "linear_bias", count(graph, out),
-             ARGS(graph_arg(ARG_IN, graph->parameter[node->weight].value), graph_arg(ARG_OUT, node->value),
-                  arg_u32(entries(graph, out))));
-}
-
-static void backward_learned(struct graph *graph, tensor out) {
-  const struct node *node = graph_node(graph, out);
-  kernel_run(graph->kernels, "linear_bias_backward", entries(graph, out),
-             ARGS(graph_arg(ARG_IN, node->gradient),
-                  graph_arg(ARG_INOUT, graph->parameter[node->weight].gradient),
-                  arg_u32((uint32_t)graph->images)));
-}
-
-/* ---- scaling, sums ------------------------------------------------------------------------------------- */
-
-static bool same_shape(const struct node *a, const struct node *b, struct error *error) {
-  struct tensor_shape x = a->shape, y = b->shape;
-  if (x.channels == y.channels && x.height == y.height && x.width == y.width) return true;
-  return fail(error, "'%s' is %dx%dx%d; it must be %dx%dx%d, as '%s' is", b->name, y.channels, y.height,
-              y.width, x.channels, x.height, x.width, a->name);
-}
-
-static bool shape_scale(struct graph *graph, tensor out, struct error *error) {
-  struct node *node = graph_node(graph, out);
-  (void)error;
-  node->shape = input_of(graph, node, 0)->shape;
-  return true;
-}
-
-static bool shape_add(struct graph *graph, tensor out, struct error *error) {
-  struct node *node = graph_node(graph, out);
-  node->shape = input_of(graph, node, 0)->shape;
-  return same_shape(input_of(graph, node, 0), input_of(graph, node, 1), error);
-}
-
-static void scale_into(struct graph *graph, tensor out, cl_mem from, cl_mem to, float factor, bool adds) {
-  kernel_run(graph->kernels, "scale_into", ((size_t)count(graph, out) + 7) / 8,
-             ARGS(graph_arg(ARG_IN, from), graph_arg(ARG_INOUT, to), arg_f32(factor),
-                  arg_u32(count(graph, out)), arg_u32(adds)));
-}
-
-static void forward_scale(struct graph *graph, tensor out) {
-  const struct node *node = graph_node(graph, out);
-  scale_into(graph, out, input_of(graph, node, 0)->value, node->value, node->slope, false);
-}
-
-static void backward_scale(struct graph *graph, tensor out) {
-  const struct node *node = graph_node(graph, out);
-  scale_into(graph, out, node->gradient, input_of(graph, node, 0)->gradient, node->slope, node->adds[0]);
-}
-
-static void forward_add(struct graph *graph, tensor out) {
-  const struct node *node = graph_node(graph, out);
-  for (int k = 0; k < 2; k++) scale_into(graph, out, input_of(graph, node, k)->value, node->value, 1, k);
-}
-
-static void backward_add(struct graph *graph, tensor out) {
-  const struct node *node = graph_node(graph, out);
-  for (int k = 0; k < 2; k++)
-    if (input_of(graph, node, k)->needs_gradient)
-      scale_into(graph, out, node->gradient, input_of(graph, node, k)->gradient, 1, node->adds[k]);
 }
 
 /* ---- rescaling to a budget ----------------------------------------------------------------------------- */
 
 static bool shape_budget(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);
-  node->shape = input_of(graph, node, 0)->shape;
+  node->shape = graph_source(graph, node, 0)->shape;
   if (node->budget > graph_elements(graph, out))
     return fail(error, "a budget of %u for %u entries; lower it", node->budget, entries(graph, out));
-  return same_shape(input_of(graph, node, 0), input_of(graph, node, 1), error);
+  return graph_same_shape(graph_source(graph, node, 0), graph_source(graph, node, 1), error);
 }
 
 static void forward_rescale(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
   kernel_run(graph->kernels, "rescale_forward", graph->images,
-             ARGS(graph_arg(ARG_IN, input_of(graph, node, 0)->value),
-                  graph_arg(ARG_IN, input_of(graph, node, 1)->value), graph_arg(ARG_OUT, node->value),
+             ARGS(graph_arg(ARG_IN, graph_source(graph, node, 0)->value),
+                  graph_arg(ARG_IN, graph_source(graph, node, 1)->value), graph_arg(ARG_OUT, node->value),
                   arg_u32(entries(graph, out)), arg_u32(node->budget)));
 }
 
 static void backward_rescale(struct graph *graph, tensor out) {
-  const struct node *node = graph_node(graph, out), *x = input_of(graph, node, 0);
+  const struct node *node = graph_node(graph, out), *x = graph_source(graph, node, 0);
   kernel_run(graph->kernels, "rescale_backward", graph->images,
-             ARGS(graph_arg(ARG_IN, x->value), graph_arg(ARG_IN, input_of(graph, node, 1)->value),
+             ARGS(graph_arg(ARG_IN, x->value), graph_arg(ARG_IN, graph_source(graph, node, 1)->value),
                   graph_arg(ARG_IN, node->gradient), graph_arg(ARG_INOUT, x->gradient),
                   arg_u32(entries(graph, out)), arg_u32(node->budget), arg_u32(node->adds[0])));
 }
@@ -124,11 +39,11 @@ static void backward_rescale(struct graph *graph, tensor out) {
 /* ---- thresholds of an exact draw ----------------------------------------------------------------------- */
 
 static bool shape_exact(struct graph *graph, tensor out, struct error *error) {
-  const struct node *node = graph_node(graph, out), *scan = input_of(graph, node, 2);
-  struct tensor_shape shape = scan->shape;
+  const struct node *node = graph_node(graph, out), *number = graph_source(graph, node, 2);
+  struct tensor_shape shape = number->shape;
   if (shape.channels * shape.height * shape.width != 1)
-    return fail(error, "the scans '%s' are %dx%dx%d; they must be 1x1x1", scan->name, shape.channels,
-                shape.height, shape.width);
+    return fail(error, "the numbers '%s' are %dx%dx%d; they must be 1x1x1, one an image", number->name,
+                shape.channels, shape.height, shape.width);
   return shape_budget(graph, out, error);
 }
 
@@ -163,17 +78,17 @@ static size_t work_exact(const struct graph *graph, tensor out, size_t images) {
 static void forward_best(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
   kernel_run(graph->kernels, "exact_best", graph->images,
-             ARGS(graph_arg(ARG_IN, input_of(graph, node, 0)->value),
-                  graph_arg(ARG_IN, input_of(graph, node, 1)->value), graph_arg(ARG_OUT, node->value),
+             ARGS(graph_arg(ARG_IN, graph_source(graph, node, 0)->value),
+                  graph_arg(ARG_IN, graph_source(graph, node, 1)->value), graph_arg(ARG_OUT, node->value),
                   arg_u32(entries(graph, out)), arg_u32(node->budget)));
 }
 
 static void forward_table(struct graph *graph, tensor out, uint32_t words) {
   const struct node *node = graph_node(graph, out);
   kernel_run(graph->kernels, "exact_draw", graph->images,
-             ARGS(graph_arg(ARG_IN, input_of(graph, node, 0)->value),
-                  graph_arg(ARG_IN, input_of(graph, node, 1)->value),
-                  arg_buffer(ARG_IN, ELEMENT_U32, input_of(graph, node, 2)->value),
+             ARGS(graph_arg(ARG_IN, graph_source(graph, node, 0)->value),
+                  graph_arg(ARG_IN, graph_source(graph, node, 1)->value),
+                  arg_buffer(ARG_IN, ELEMENT_U32, graph_source(graph, node, 2)->value),
                   graph_arg(ARG_OUT, node->value), graph_arg(ARG_OUT, node->work),
                   arg_u32(entries(graph, out)), arg_u32(node->budget), arg_u32(node->seed),
                   arg_u32(node->step * words)));
@@ -182,9 +97,9 @@ static void forward_table(struct graph *graph, tensor out, uint32_t words) {
 /* Up the tree, down the tree, and what every block draws. */
 static void forward_tree(struct graph *graph, tensor out, uint32_t words) {
   const struct node *node = graph_node(graph, out);
-  struct arg chance = graph_arg(ARG_IN, input_of(graph, node, 0)->value),
-             taken = graph_arg(ARG_IN, input_of(graph, node, 1)->value),
-             scan = arg_buffer(ARG_IN, ELEMENT_U32, input_of(graph, node, 2)->value);
+  struct arg chance = graph_arg(ARG_IN, graph_source(graph, node, 0)->value),
+             taken = graph_arg(ARG_IN, graph_source(graph, node, 1)->value),
+             number = arg_buffer(ARG_IN, ELEMENT_U32, graph_source(graph, node, 2)->value);
   uint32_t levels = tree_levels(graph, out);
   size_t images = graph->images;
   kernel_run(
@@ -194,10 +109,10 @@ static void forward_tree(struct graph *graph, tensor out, uint32_t words) {
     kernel_run(graph->kernels, "tree_join", images << (levels - level),
                ARGS(graph_arg(ARG_INOUT, node->work), arg_u32(levels), arg_u32(level)));
   kernel_run(graph->kernels, "tree_split", images,
-             ARGS(scan, graph_arg(ARG_INOUT, node->work), arg_u32(node->budget), arg_u32(levels),
+             ARGS(number, graph_arg(ARG_INOUT, node->work), arg_u32(node->budget), arg_u32(levels),
                   arg_u32(node->seed), arg_u32(node->step * words)));
   kernel_run(graph->kernels, "tree_draw", images << levels,
-             ARGS(chance, taken, scan, graph_arg(ARG_IN, node->work), graph_arg(ARG_OUT, node->value),
+             ARGS(chance, taken, number, graph_arg(ARG_IN, node->work), graph_arg(ARG_OUT, node->value),
                   arg_u32(entries(graph, out)), arg_u32(levels), arg_u32(node->seed),
                   arg_u32(node->step * words)));
 }
@@ -216,24 +131,6 @@ static void no_backward(struct graph *graph, tensor out) {
   REQUIRE(false, "'%s' gives no gradient", graph_node(graph, out)->name);
 }
 
-const struct op_desc op_learned = {.name = "learned",
-                                   .shape = shape_learned,
-                                   .forward = forward_learned,
-                                   .backward = backward_learned,
-                                   .kernels = {"linear_bias", "linear_bias_backward"}};
-
-const struct op_desc op_scale = {.name = "scale",
-                                 .shape = shape_scale,
-                                 .forward = forward_scale,
-                                 .backward = backward_scale,
-                                 .kernels = {"scale_into"}};
-
-const struct op_desc op_add = {.name = "add",
-                               .shape = shape_add,
-                               .forward = forward_add,
-                               .backward = backward_add,
-                               .kernels = {"scale_into"}};
-
 const struct op_desc op_rescale = {.name = "rescale",
                                    .shape = shape_budget,
                                    .forward = forward_rescale,
@@ -250,3 +147,23 @@ const struct op_desc op_exact_threshold = {
     .work = work_exact,
     .blocks = {true, true, true},
     .kernels = {"exact_draw", "exact_best", "tree_leaves", "tree_join", "tree_split", "tree_draw"}};
+
+/* ---- building ------------------------------------------------------------------------------------------ */
+
+tensor rescale(struct graph *graph, tensor x, tensor taken, uint32_t budget) {
+  struct node node = {.op = &op_rescale, .input = {x, taken}, .inputs = 2, .weight = -1, .bias = -1};
+  node.name = graph_name(graph, "rescale.%d", graph->nodes);
+  node.budget = budget;
+  return graph_append(graph, &node);
+}
+
+tensor exact_threshold(struct graph *graph, tensor x, tensor taken, tensor number, uint32_t budget,
+                       uint32_t seed, uint32_t step) {
+  struct node node = {
+      .op = &op_exact_threshold, .input = {x, taken, number}, .inputs = 3, .weight = -1, .bias = -1};
+  node.name = graph_name(graph, "exact_threshold.%d", graph->nodes);
+  node.budget = budget;
+  node.seed = seed;
+  node.step = step;
+  return graph_append(graph, &node);
+}

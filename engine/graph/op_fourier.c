@@ -1,4 +1,4 @@
-/* Complex images as two channels, real and imaginary: centred transforms, masks of columns, magnitude. */
+/* Complex images as two channels, real and imaginary: centred transforms, magnitude. */
 #include "engine/base/round.h"
 #include "engine/graph/graph.h"
 
@@ -30,8 +30,8 @@ static bool shape_fourier(struct graph *graph, tensor out, struct error *error) 
   return true;
 }
 
-/* Square images of the program's own size, as reconstructors see them, take kernels of our own, which pass
- * over an image twice; clFFT's transforms take every size, and two passes more for their order of values. */
+/* Square images of the size that the kernels were opened for take kernels of our own, which pass over an
+ * image twice; clFFT's transforms take every size, and two passes more for their order of values. */
 static bool takes_own(const struct graph *graph, const struct node *node) {
   size_t height = (size_t)node->shape.height, width = (size_t)node->shape.width;
   return height == width && kernel_fits(graph->kernels, "fourier_rows", height, width);
@@ -139,55 +139,6 @@ static void backward_inverse(struct graph *graph, tensor out) {
   backward_as(graph, out, FFT_FORWARD);
 }
 
-/* ---- masks of columns ---------------------------------------------------------------------------------- */
-
-static bool shape_columns(struct graph *graph, tensor out, struct error *error) {
-  struct node *node = graph_node(graph, out);
-  const struct node *mask = graph_node(graph, node->input[1]);
-  struct tensor_shape in = graph_node(graph, node->input[0])->shape, own = mask->shape;
-  if (own.channels != 1 || (own.height != 1 && own.height != in.height) || own.width != in.width)
-    return fail(error, "the mask '%s' is %dx%dx%d; it must be 1x1x%d, as wide as the image, or 1x%dx%d",
-                mask->name, own.channels, own.height, own.width, in.width, in.height, in.width);
-  node->shape = in;
-  return true;
-}
-
-/* Entries of the mask, which every so many values of an image are multiplied by: a line, or with a mask of
- * points a channel. */
-static size_t entries(const struct graph *graph, const struct node *node) {
-  return graph_elements(graph, node->input[1]);
-}
-
-/* Counts the lines of one image, all channels together. */
-static size_t lines(const struct graph *graph, const struct node *node) {
-  return (size_t)node->shape.channels * pixels(node) / entries(graph, node);
-}
-
-static void multiply(struct graph *graph, const struct node *node, cl_mem from, cl_mem to, bool add) {
-  size_t width = entries(graph, node), count = lines(graph, node);
-  kernel_run(graph->kernels, "columns_multiply", graph->images * count * divide_up(width, 8),
-             ARGS(graph_arg(ARG_IN, from), graph_arg(ARG_IN, graph_node(graph, node->input[1])->value),
-                  graph_arg(ARG_INOUT, to), arg_u32((uint32_t)count), arg_u32((uint32_t)width),
-                  arg_u32(add)));
-}
-
-static void forward_columns(struct graph *graph, tensor out) {
-  const struct node *node = graph_node(graph, out);
-  multiply(graph, node, graph_node(graph, node->input[0])->value, node->value, false);
-}
-
-static void backward_columns(struct graph *graph, tensor out) {
-  const struct node *node = graph_node(graph, out), *x = graph_node(graph, node->input[0]);
-  const struct node *mask = graph_node(graph, node->input[1]);
-  size_t width = entries(graph, node);
-  if (x->needs_gradient) multiply(graph, node, node->gradient, x->gradient, node->adds[0]);
-  if (mask->needs_gradient)
-    kernel_run(graph->kernels, "columns_sum", graph->images * divide_up(width, 32),
-               ARGS(graph_arg(ARG_IN, x->value), graph_arg(ARG_IN, node->gradient),
-                    graph_arg(ARG_INOUT, mask->gradient), arg_u32((uint32_t)lines(graph, node)),
-                    arg_u32((uint32_t)width), arg_u32(node->adds[1])));
-}
-
 /* ---- magnitude ----------------------------------------------------------------------------------------- */
 
 static bool shape_magnitude(struct graph *graph, tensor out, struct error *error) {
@@ -230,16 +181,23 @@ const struct op_desc op_inverse_fourier = {.name = "inverse_fourier",
                                            .work = pairs,
                                            .scratch = pairs};
 
-const struct op_desc op_mask_columns = {.name = "mask_columns",
-                                        .shape = shape_columns,
-                                        .forward = forward_columns,
-                                        .backward = backward_columns,
-                                        .keeps_input = true,
-                                        .kernels = {"columns_multiply", "columns_sum"}};
-
 const struct op_desc op_magnitude = {.name = "magnitude",
                                      .shape = shape_magnitude,
                                      .forward = forward_magnitude,
                                      .backward = backward_magnitude,
                                      .keeps_input = true,
                                      .kernels = {"magnitude_forward", "magnitude_backward"}};
+
+/* ---- building ------------------------------------------------------------------------------------------ */
+
+tensor fourier(struct graph *graph, tensor x) {
+  return graph_append_op(graph, &op_fourier, x);
+}
+
+tensor inverse_fourier(struct graph *graph, tensor x) {
+  return graph_append_op(graph, &op_inverse_fourier, x);
+}
+
+tensor magnitude(struct graph *graph, tensor x) {
+  return graph_append_op(graph, &op_magnitude, x);
+}

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-static bool shape(struct graph *graph, tensor out, struct error *error) {
+static bool shape_linear(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);
   int outputs = node->shape.channels;
   size_t inputs = graph_elements(graph, node->input[0]);
@@ -49,7 +49,7 @@ static bool takes_matrix(const struct graph *graph, const struct node *node) {
   return graph->products != PRODUCTS_LIBRARY && graph_elements(graph, node->input[0]) % MULTIPLE == 0;
 }
 
-static size_t work(const struct graph *graph, tensor out, size_t images) {
+static size_t work_linear(const struct graph *graph, tensor out, size_t images) {
   const struct node *node = &graph->node[out.node];
   if (!takes_matrix(graph, node)) return 0;
   size_t inputs = graph_elements(graph, node->input[0]), spans = divide_up(inputs, span_of(inputs));
@@ -62,7 +62,7 @@ static bool splits_input(const struct graph *graph, const struct node *node) {
          (size_t)node->shape.channels > span_of((size_t)node->shape.channels);
 }
 
-static size_t scratch(const struct graph *graph, tensor out, size_t images) {
+static size_t scratch_linear(const struct graph *graph, tensor out, size_t images) {
   const struct node *node = &graph->node[out.node];
   if (!splits_input(graph, node) || !graph->node[node->input[0].node].needs_gradient) return 0;
   size_t outputs = (size_t)node->shape.channels, spans = divide_up(outputs, span_of(outputs));
@@ -92,7 +92,7 @@ static bool open_products(struct graph *graph, enum graph_product kind, struct e
   return true;
 }
 
-static bool open(struct graph *graph, tensor out, struct error *error) {
+static bool open_linear(struct graph *graph, tensor out, struct error *error) {
   if (!takes_matrix(graph, graph_node(graph, out)) || graph->product_sum.kernel) return true;
   if (!open_products(graph, PRODUCT_FORWARD, error) ||
       !open_variant(graph, &graph->product_sum, "linear_sum", PRODUCT_FORWARD, TILE_FEW, 64, error))
@@ -102,7 +102,7 @@ static bool open(struct graph *graph, tensor out, struct error *error) {
           open_variant(graph, &graph->product_gather, "linear_gather", PRODUCT_FORWARD, TILE_FEW, 64, error));
 }
 
-static void close(struct graph *graph, tensor out) {
+static void close_linear(struct graph *graph, tensor out) {
   (void)out;
   for (int kind = 0; kind < GRAPH_PRODUCTS; kind++)
     for (int size = 0; size < GRAPH_TILES; size++) kernel_variant_close(&graph->product[kind][size]);
@@ -135,7 +135,7 @@ static void forward_matrix(struct graph *graph, const struct node *node) {
 
 /* ---- forward, backward --------------------------------------------------------------------------------- */
 
-static void forward(struct graph *graph, tensor out) {
+static void forward_linear(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
   size_t outputs = (size_t)node->shape.channels, inputs = graph_elements(graph, node->input[0]);
   if (takes_matrix(graph, node)) {
@@ -187,7 +187,7 @@ static void backward_input(struct graph *graph, const struct node *node) {
                  x->gradient, node->adds[0]);
 }
 
-static void backward(struct graph *graph, tensor out) {
+static void backward_linear(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
   size_t outputs = (size_t)node->shape.channels;
   backward_weight(graph, node);
@@ -198,19 +198,27 @@ static void backward(struct graph *graph, tensor out) {
   if (graph_node(graph, node->input[0])->needs_gradient) backward_input(graph, node);
 }
 
-static double flops(const struct graph *graph, tensor out) {
+static double flops_linear(const struct graph *graph, tensor out) {
   const struct node *node = &graph->node[out.node];
   return 2.0 * (double)graph_elements(graph, node->input[0]) * node->shape.channels;
 }
 
 const struct op_desc op_linear = {.name = "linear",
-                                  .shape = shape,
-                                  .forward = forward,
-                                  .backward = backward,
-                                  .flops = flops,
-                                  .work = work,
-                                  .scratch = scratch,
-                                  .open = open,
-                                  .close = close,
+                                  .shape = shape_linear,
+                                  .forward = forward_linear,
+                                  .backward = backward_linear,
+                                  .flops = flops_linear,
+                                  .work = work_linear,
+                                  .scratch = scratch_linear,
+                                  .open = open_linear,
+                                  .close = close_linear,
                                   .keeps_input = true,
                                   .kernels = {"linear_bias", "linear_bias_backward"}};
+
+/* ---- building ------------------------------------------------------------------------------------------ */
+
+tensor linear(struct graph *graph, tensor x, const char *name, int outputs) {
+  struct node node = {.op = &op_linear, .name = name, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
+  node.shape.channels = outputs;
+  return graph_append(graph, &node);
+}

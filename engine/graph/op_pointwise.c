@@ -124,3 +124,34 @@ const struct op_desc op_straight_through = {
     .keeps_input = true,
     .blocks = {false, true},
     .kernels = {"straight_through_forward", "straight_through_backward"}};
+
+/* ---- building ------------------------------------------------------------------------------------------ */
+
+tensor leaky_relu(struct graph *graph, tensor x, float slope) {
+  struct node node = {.op = &op_relu, .input = {x}, .inputs = 1, .weight = -1, .bias = -1, .slope = slope};
+  node.name = graph_name(graph, "%s.%d", slope > 0 ? "leaky_relu" : "relu", graph->nodes);
+  return graph_append(graph, &node);
+}
+
+tensor relu(struct graph *graph, tensor x) {
+  return leaky_relu(graph, x, 0);
+}
+
+tensor softplus(struct graph *graph, tensor x) {
+  return graph_append_op(graph, &op_softplus, x);
+}
+
+tensor sigmoid(struct graph *graph, tensor x) {
+  return graph_append_op(graph, &op_sigmoid, x);
+}
+
+tensor straight_through(struct graph *graph, tensor x, tensor threshold, float slope) {
+  struct node node = {.op = &op_straight_through,
+                      .input = {x, threshold},
+                      .inputs = 2,
+                      .weight = -1,
+                      .bias = -1,
+                      .slope = slope};
+  node.name = graph_name(graph, "straight_through.%d", graph->nodes);
+  return graph_append(graph, &node);
+}

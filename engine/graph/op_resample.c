@@ -134,3 +134,17 @@ const struct op_desc op_concat = {.name = "concat",
                                   .forward = forward_concat,
                                   .backward = backward_concat,
                                   .kernels = {"concat_copy"}};
+
+/* ---- building ------------------------------------------------------------------------------------------ */
+
+tensor max_pool(struct graph *graph, tensor x) {
+  return graph_append_op(graph, &op_pool, x);
+}
+
+tensor up_sample(struct graph *graph, tensor x) {
+  return graph_append_op(graph, &op_up_sample, x);
+}
+
+tensor concat(struct graph *graph, tensor a, tensor b) {
+  return graph_append_pair(graph, &op_concat, a, b);
+}

@@ -213,7 +213,7 @@ static bool run_step(struct check *check, int step, const float *input, double e
   return device_finish(check->device, error);
 }
 
-static bool run(struct check *check, struct error *error) {
+static bool compare_steps(struct check *check, struct error *error) {
   void *input, *losses;
   size_t total = check->count * check->n * check->n;
   if (!vectors_read(&check->vectors, "input", STORE_F32, total, &input, error) ||
@@ -230,7 +230,7 @@ bool verify_network_file(const struct verify *verify, const char *path, struct e
   struct check check = {.device = verify->device};
   if (!vectors_open(&check.vectors, verify, path, error)) return false;
   bool good =
-      read_file(&check, error) && (!verify->device || (open_check(&check, error) && run(&check, error)));
+      read_file(&check, error) && (!verify->device || (open_check(&check, error) && compare_steps(&check, error)));
   close_check(&check);
   vectors_close(&check.vectors);
   return good ? true : fail_in(error, "%s", path);

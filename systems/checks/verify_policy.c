@@ -207,7 +207,7 @@ static void run_loss(struct check *check) {
   graph_zero_gradients(check->policy.graph);
 }
 
-static bool run(struct check *check, struct error *error) {
+static bool compare_update(struct check *check, struct error *error) {
   struct graph *graph = check->policy.graph;
   run_loss(check);
   if (!compare_outputs(check, error) || !compare_loss(check, error) || !compare_gradients(check, error))
@@ -231,7 +231,7 @@ bool verify_policy_file(const struct verify *verify, const char *path, struct er
   bool good = read_file(&check, error) &&
               (!verify->device ||
                (open_policy(&check, error) && open_inputs(&check, error) && open_update(&check, error) &&
-                optimise_open(&check.optimiser, check.policy.graph, &rmsprop, error) && run(&check, error)));
+                optimise_open(&check.optimiser, check.policy.graph, &rmsprop, error) && compare_update(&check, error)));
   close_check(&check);
   vectors_close(&check.vectors);
   return good ? true : fail_in(error, "%s", path);

@@ -1,8 +1,8 @@
 #include "systems/data/dataset.h"
 
+#include "engine/base/hash.h"
 #include "engine/base/log.h"
 #include "engine/base/random.h"
-#include "engine/device/program.h"
 #include "systems/data/format.h"
 #include "systems/data/listing.h"
 
@@ -72,7 +72,7 @@ size_t dataset_skipped(const struct dataset *dataset) {
 
 bool dataset_skip(struct dataset *dataset, const struct volume *volume, bool strict, struct error *error) {
   size_t place = dataset_skipped(dataset);
-  if (error->code == L2SR_FAILED) return false; /* the next file would end so, too */
+  if (error->code == ERROR_FAILED) return false; /* the next file would end so, too */
   if (strict) return fail_in(error, "data.strict");
   dataset->skipped[place].path = volume->path;
   dataset->skipped[place].reason = arena_text(dataset->arena, "%s", error->text);

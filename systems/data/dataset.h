@@ -27,13 +27,20 @@ struct dataset {
 
 /* Refuses a missing or empty folder, no volume left, and with data.strict the first broken file. */
 bool dataset_open(struct dataset *dataset, const struct options *options, struct error *error);
-/* The program's slices in place of files (engine/base/l2sr.h); they stay until the dataset is closed. */
-bool dataset_of_slices(struct dataset *dataset, const struct l2sr_slices *slices, const struct options *options,
+/* Slices of the program's in place of files; their values stay until the dataset is closed. Images [count][height][width]; or
+ * k-space [count][coils][height][width][2], real and imaginary parts. */
+struct slices_in_memory {
+  const float *values;
+  size_t count, coils; /* coils 0: images */
+  size_t height, width;
+  const uint32_t *volume; /* [count]: neighbours of one number are a volume; NULL: each is */
+};
+bool dataset_of_slices(struct dataset *dataset, const struct slices_in_memory *slices, const struct options *options,
                        struct error *error);
 void dataset_close(struct dataset *dataset);
 size_t dataset_skipped(const struct dataset *dataset); /* volumes that were left out for what they are */
 /* Notes a volume that is left out, and why (the error); refuses it with data.strict, and where it is not the file's
- * fault (L2SR_FAILED: no more files can be opened). */
+ * fault (ERROR_FAILED: no more files can be opened). */
 bool dataset_skip(struct dataset *dataset, const struct volume *volume, bool strict, struct error *error);
 /* Says and keeps what may be wrong with data that can be read; with data.strict refuses it. */
 bool dataset_note(struct dataset *dataset, const struct options *options, struct error *error,

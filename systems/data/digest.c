@@ -1,7 +1,7 @@
 #include "systems/data/digest.h"
 
 #include "engine/base/arena.h"
-#include "engine/device/program.h"
+#include "engine/base/hash.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 
 enum { SIDE_MOST = 1 << 14, COILS_MOST = 1 << 10 };
 
-static bool check_slices(const struct l2sr_slices *slices, struct error *error) {
+static bool check_slices(const struct slices_in_memory *slices, struct error *error) {
   if (!slices->values || !slices->count)
     return fail_usage(error, "there are %zu slices in memory, at %s; give at least one", slices->count,
                       slices->values ? "an address" : "NULL");
@@ -20,19 +20,19 @@ static bool check_slices(const struct l2sr_slices *slices, struct error *error) 
   return true;
 }
 
-static size_t slice_floats(const struct l2sr_slices *slices) {
+static size_t slice_floats(const struct slices_in_memory *slices) {
   size_t pixels = slices->height * slices->width;
   return slices->coils ? 2 * slices->coils * pixels : pixels;
 }
 
 /* Slices of the volume that begins with this one. */
-static size_t count_slices(const struct l2sr_slices *slices, size_t first) {
+static size_t count_slices(const struct slices_in_memory *slices, size_t first) {
   size_t end = first + 1;
   while (slices->volume && end < slices->count && slices->volume[end] == slices->volume[first]) end++;
   return end - first;
 }
 
-static bool add_volume(struct dataset *dataset, const struct l2sr_slices *slices, size_t first, size_t count,
+static bool add_volume(struct dataset *dataset, const struct slices_in_memory *slices, size_t first, size_t count,
                        const struct options *options, struct error *error) {
   struct volume *volume = &dataset->volumes[dataset->volume_count];
   const char *name = arena_text(dataset->arena, "slices %zu to %zu in memory", first, first + count - 1);
@@ -52,13 +52,13 @@ static bool add_volume(struct dataset *dataset, const struct l2sr_slices *slices
   return true;
 }
 
-static size_t count_volumes(const struct l2sr_slices *slices) {
+static size_t count_volumes(const struct slices_in_memory *slices) {
   size_t volumes = 0;
   for (size_t first = 0; first < slices->count; first += count_slices(slices, first)) volumes++;
   return volumes;
 }
 
-static bool add_volumes(struct dataset *dataset, const struct l2sr_slices *slices,
+static bool add_volumes(struct dataset *dataset, const struct slices_in_memory *slices,
                         const struct options *options, struct error *error) {
   size_t most = options->data.volumes;
   dataset->volumes = ARENA_TRY(dataset->arena, struct volume, count_volumes(slices));
@@ -78,7 +78,7 @@ static bool add_volumes(struct dataset *dataset, const struct l2sr_slices *slice
              dataset->volume_count);
 }
 
-bool dataset_of_slices(struct dataset *dataset, const struct l2sr_slices *slices,
+bool dataset_of_slices(struct dataset *dataset, const struct slices_in_memory *slices,
                        const struct options *options, struct error *error) {
   *dataset = (struct dataset){.arena = arena_open()};
   if (check_slices(slices, error) && add_volumes(dataset, slices, options, error)) return true;

@@ -1,8 +1,9 @@
 #include "systems/data/phantom.h"
 
+#include "components/streams.h"
+#include "engine/base/hash.h"
 #include "engine/base/log.h"
 #include "engine/base/random.h"
-#include "engine/device/program.h"
 #include "engine/files/store.h"
 
 #include <complex.h>

@@ -17,7 +17,7 @@ struct reader {
   struct place ring[RING];
   size_t made, taken; /* places filled by the thread; places given to the consumer */
   bool ended, stop;
-  struct error fault; /* the error that ended the thread; code L2SR_GOOD: none */
+  struct error fault; /* the error that ended the thread; code ERROR_NONE: none */
   pthread_t thread;
   pthread_mutex_t lock;
   pthread_cond_t changed;
@@ -57,7 +57,7 @@ static bool read_volume(struct reader *reader, size_t index, void *file, const s
       place->slice.data = NULL;
       place->slice.reason = place->error.text;
       place->slice.is_busy = place->error.is_busy;
-      place->slice.ends = place->error.code == L2SR_FAILED;
+      place->slice.ends = place->error.code == ERROR_FAILED;
     }
     deliver(reader, false);
     if (!good) return true;

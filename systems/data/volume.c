@@ -1,5 +1,6 @@
 #include "systems/data/volume.h"
 
+#include "engine/base/hash.h"
 #include "engine/device/fft.h"
 #include "systems/data/foreign.h"
 #include "systems/data/format.h"

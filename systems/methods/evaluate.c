@@ -355,7 +355,7 @@ static bool check_masks(const struct evaluate_run *run, struct error *error) {
 static bool goes_on(const struct work *work, struct error *error) {
   const struct evaluate_config *config = work->config;
   return !config->stop || !config->stop(config->context) ||
-         fail_as(error, L2SR_STOPPED, "stopped by the program after %zu scans", work->done);
+         fail_as(error, ERROR_STOPPED, "stopped by the program after %zu scans", work->done);
 }
 
 /* Scans all slices with one sampler at one setting, as many at a time as there are environments. */

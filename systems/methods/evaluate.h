@@ -39,8 +39,8 @@ struct evaluate_config {
   bool images;
   const char *kernel_folder; /* --kernels; "" for the embedded ones */
   size_t rows;               /* of the slices the first so many; 0: all */
-  const struct l2sr_slices *slices; /* in memory, in place of data.path; NULL: files */
-  int (*stop)(void *context); /* asked before every batch of scans; not 0: refused as L2SR_STOPPED. NULL: never */
+  const struct slices_in_memory *slices; /* in memory, in place of data.path; NULL: files */
+  int (*stop)(void *context); /* asked before every batch of scans; not 0: refused as ERROR_STOPPED. NULL: never */
   void *context;              /* of `stop` */
 };
 

@@ -41,7 +41,7 @@ struct method_config {
   /* At the end of a stage, before the next: it is still open. */
   bool (*end)(struct training *training, const struct stage *stage, void *context, struct error *error);
   bool (*stop)(
-      void *context); /* asked after every unit; true: the training is refused as L2SR_STOPPED. NULL: never */
+      void *context); /* asked after every unit; true: the training is refused as ERROR_STOPPED. NULL: never */
   void *context;
   const char *kernel_folder;
 };

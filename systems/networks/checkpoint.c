@@ -1,6 +1,6 @@
 #include "systems/networks/checkpoint.h"
 
-#include "engine/device/program.h"
+#include "engine/base/hash.h"
 
 #include <math.h>
 #include <string.h>
@@ -188,7 +188,7 @@ static bool check_written(const struct flat *flat, const float *values, struct e
       float value = values[flat->graph->parameter[i].offset + k];
       if (!is_good(flat, value))
         return fail_as(
-            error, L2SR_DIVERGED,
+            error, ERROR_DIVERGED,
             "%s/%s has become %g at element %zu and is not written; lower the learning rate or set a "
             "clip and train anew",
             flat->group, flat->graph->parameter[i].name, value, k);

@@ -16,7 +16,7 @@ bool checkpoint_read_parameters(struct store *store, const char *group, const st
 bool checkpoint_write_parameters(struct store *store, const char *group, const struct graph *graph,
                                  struct error *error);
 
-/* Refuses as checkpoint_read does, and what the file cannot hold, without reading: the graph needs no plan. A
+/* Refuses as checkpoint_read_parameters does, and what the file cannot hold, without reading: the graph needs no plan. A
  * network whose sizes a file tells is looked at so before memory is taken for it. */
 bool checkpoint_check_parameters(struct store *store, const char *group, const struct graph *graph,
                                  struct error *error);

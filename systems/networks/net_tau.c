@@ -1,6 +1,7 @@
 #include "systems/networks/net_tau.h"
 
 #include "systems/networks/net_unet.h"
+#include "systems/networks/op_sampler.h"
 #include "systems/sampling/geometry.h"
 
 struct net_tau_setup net_tau_setup(const struct options *options, uint32_t budget) {

@@ -1,7 +1,7 @@
 #include "systems/networks/net_view.h"
 
 struct net_view net_view(struct graph *graph, tensor frequencies, tensor mask, enum net_view_kind kind) {
-  struct net_view view = {.frequencies = mask_columns(graph, frequencies, mask)};
+  struct net_view view = {.frequencies = multiply(graph, frequencies, mask)};
   view.image = view.observed = inverse_fourier(graph, view.frequencies);
   if (kind == VIEW_COMPLEX) return view;
   view.image = magnitude(graph, view.image);

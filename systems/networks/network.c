@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+_Static_assert((int)STREAM_START == (int)GRAPH_STREAM, "parameters start from their stream");
+
 static bool build_graph(struct network *network, struct graph **graph, struct error *error) {
   graph_open(graph);
   network->out = network->setup.append(network->setup.owner, *graph, &network->in);
@@ -497,8 +499,8 @@ bool network_stored(const struct network_setup *setup, struct store *store, cons
   return good;
 }
 
-static bool read(struct network *network, const struct network_setup *setup, struct store *store,
-                 network_take *take, struct error *error) {
+static bool open_stored(struct network *network, const struct network_setup *setup, struct store *store,
+                        network_take *take, struct error *error) {
   struct network_setup own = *setup;
   if (!take(&own, store, error) || !network_stored(&own, store, "param", error) ||
       !network_open(network, &own, error))
@@ -513,7 +515,7 @@ bool network_load(struct network *network, const struct network_setup *setup, co
   struct store *store;
   *network = (struct network){0};
   if (!store_open(&store, path, error)) return false;
-  bool good = read(network, setup, store, take, error);
+  bool good = open_stored(network, setup, store, take, error);
   store_close(store);
   if (!good) return fail_in(error, "%s", path);
   network_changed(network);

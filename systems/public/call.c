@@ -46,7 +46,7 @@ static bool is_own_process(struct error *error) {
     pthread_once(&watched, watch_forks);
     return true;
   }
-  return fail_as(error, L2SR_WRONG_CALL,
+  return fail_as(error, ERROR_CALL,
                  "this process was forked from one that had called l2sr, whose devices it cannot use; start "
                  "it anew (Python: multiprocessing's spawn)");
 }
@@ -88,17 +88,17 @@ static struct handle *take(const void *value, enum handle_kind kind, bool closes
   HOLD(LOCK_HANDLES);
   struct handle *handle = find(value, kind);
   if (!value)
-    fail_as(error, L2SR_WRONG_CALL, "the handle is NULL; %s gives one", opener(kind));
+    fail_as(error, ERROR_CALL, "the handle is NULL; %s gives one", opener(kind));
   else if (!handle)
-    fail_as(error, L2SR_WRONG_CALL, "this is no open handle: it was closed, or is none of %s", opener(kind));
+    fail_as(error, ERROR_CALL, "this is no open handle: it was closed, or is none of %s", opener(kind));
   else if (handle->busy)
-    fail_as(error, L2SR_WRONG_CALL, "another call is at work on this handle; wait until it returns");
+    fail_as(error, ERROR_CALL, "another call is at work on this handle; wait until it returns");
   else if (handle->lost && !closes)
-    fail_as(error, L2SR_WRONG_CALL,
+    fail_as(error, ERROR_CALL,
             "a call on this handle was broken off, so it can only be closed; open another");
   else
     handle->busy = true;
-  return handle && handle->busy && error->code == L2SR_GOOD ? handle : NULL;
+  return handle && handle->busy && error->code == ERROR_NONE ? handle : NULL;
 }
 
 static void give_back(struct handle *handle, bool lost) {
@@ -162,7 +162,7 @@ static void let_go(const struct kept_back *kept) {
 }
 
 /* Numbers are read and written with a point. */
-static bool run(struct work *work, struct error *error) {
+static bool work_in_c_locale(struct work *work, struct error *error) {
   locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(plain);
   struct kept_back kept = keep_back();
   bool good = rescue(do_work, work, error);
@@ -174,31 +174,32 @@ static bool run(struct work *work, struct error *error) {
 
 static enum l2sr_code refuse(const struct error *error) {
   snprintf(refusal, sizeof refusal, "%s", error->text);
-  return error->code == L2SR_GOOD ? L2SR_FAILED : error->code;
+  return error->code == ERROR_NONE ? L2SR_FAILED
+                                   : (enum l2sr_code)error->code; /* the same numbers: process.c */
 }
 
 enum l2sr_code call_plain(call_work_on *work, void *arguments) {
-  struct error error = {.code = L2SR_GOOD};
+  struct error error = {.code = ERROR_NONE};
   struct work all = {.work = work, .arguments = arguments};
-  return is_own_process(&error) && run(&all, &error) ? L2SR_GOOD : refuse(&error);
+  return is_own_process(&error) && work_in_c_locale(&all, &error) ? L2SR_GOOD : refuse(&error);
 }
 
 enum l2sr_code call_on(const void *value, enum handle_kind kind, call_work_on *work, void *arguments) {
-  struct error error = {.code = L2SR_GOOD};
+  struct error error = {.code = ERROR_NONE};
   struct handle *handle = take(value, kind, false, &error);
   if (!handle) return refuse(&error);
   struct work all = {.work = work, .object = handle->object, .arguments = arguments};
-  bool good = run(&all, &error);
+  bool good = work_in_c_locale(&all, &error);
   give_back(handle, !all.returned);
   return good ? L2SR_GOOD : refuse(&error);
 }
 
 enum l2sr_code call_close(const void *value, enum handle_kind kind, call_work_on *work) {
-  struct error error = {.code = L2SR_GOOD};
+  struct error error = {.code = ERROR_NONE};
   struct handle *handle = take(value, kind, true, &error);
   if (!handle) return refuse(&error);
   struct work all = {.work = work, .object = handle->object};
-  bool good = handle->lost || run(&all, &error);
+  bool good = handle->lost || work_in_c_locale(&all, &error);
   forget(handle);
   return good ? L2SR_GOOD : refuse(&error);
 }

@@ -4,6 +4,7 @@
 #define L2SR_SYSTEMS_CALL_H
 
 #include "engine/base/error.h"
+#include "systems/public/l2sr.h"
 
 enum handle_kind { HANDLE_ENV, HANDLE_TABLE };
 

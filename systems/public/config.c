@@ -1,7 +1,6 @@
 #include "systems/public/config.h"
 
 #include "engine/files/part.h"
-#include "engine/files/probe.h"
 #include "engine/files/scene.h"
 
 #include <dlfcn.h>
@@ -13,32 +12,29 @@
 /* Every version's size is whole words, so that no member is cut. */
 static bool check_size(size_t bytes, const char *name, struct error *error) {
   if (bytes >= 2 * sizeof bytes && bytes <= 1 << 16 && bytes % sizeof bytes == 0) return true;
-  return fail_as(error, L2SR_WRONG_CALL, "struct %s has bytes %zu; set it to sizeof(struct %s)", name, bytes,
+  return fail_as(error, ERROR_CALL, "struct %s has bytes %zu; set it to sizeof(struct %s)", name, bytes,
                  name);
 }
 
-/* The caller's config into one of ours: an older one is shorter, a newer one must ask for nothing that is not
- * known. */
-static bool copy(struct l2sr_config *to, const struct l2sr_config *from, struct error *error) {
-  static const char name[] = "l2sr_config";
-  if (!from) return fail_as(error, L2SR_WRONG_CALL, "struct %s is NULL; give its address", name);
-  size_t bytes = from->bytes, ours = sizeof *to;
-  const unsigned char *rest = (const unsigned char *)from;
+bool config_copy(void *to, const void *from, size_t ours, const char *name, struct error *error) {
+  if (!from) return fail_as(error, ERROR_CALL, "struct %s is NULL; give its address", name);
+  size_t bytes = *(const size_t *)from;
+  const unsigned char *rest = from;
   if (!check_size(bytes, name, error)) return false;
   for (size_t i = ours; i < bytes; i++)
     if (rest[i])
       return fail_as(
-          error, L2SR_WRONG_CALL,
+          error, ERROR_CALL,
           "struct %s asks for what version %s does not know; take a newer library, or set what lies behind "
           "byte %zu to 0",
-          name, l2sr_version(), ours);
+          name, L2SR_VERSION, ours);
   memset(to, 0, ours);
   memcpy(to, from, bytes < ours ? bytes : ours);
   return true;
 }
 
 bool config_room(const void *structure, size_t ours, size_t *bytes, const char *name, struct error *error) {
-  if (!structure) return fail_as(error, L2SR_WRONG_CALL, "struct %s is NULL; give its address", name);
+  if (!structure) return fail_as(error, ERROR_CALL, "struct %s is NULL; give its address", name);
   *bytes = *(const size_t *)structure;
   if (!check_size(*bytes, name, error)) return false;
   if (*bytes > ours) *bytes = ours;
@@ -53,7 +49,7 @@ static bool check_choice(const char *name, int value, int most, struct error *er
 }
 
 bool config_read(struct l2sr_config *config, const struct l2sr_config *given, struct error *error) {
-  if (!copy(config, given, error) ||
+  if (!config_copy(config, given, sizeof *config, "l2sr_config", error) ||
       !check_choice("autoreset", (int)config->autoreset, L2SR_RESET_NEXT_STEP, error) ||
       !check_choice("invalid", (int)config->invalid, L2SR_INVALID_MASK, error) ||
       !check_choice("scoring", (int)config->scoring, L2SR_SCORE_NEVER, error))
@@ -78,7 +74,7 @@ static const char *scenes_folder(struct arena *arena) {
   static const char *const up[] = {"../share/l2sr/scenes", "../../share/l2sr/scenes", "../scenes",
                                    "../../scenes", NULL};
   Dl_info place;
-  if (!dladdr((const void *)(uintptr_t)l2sr_version, &place) || !place.dli_fname) return L2SR_SCENES;
+  if (!dladdr((const void *)(uintptr_t)config_options, &place) || !place.dli_fname) return L2SR_SCENES;
   const char *folder = folder_beside(arena, place.dli_fname, up);
   return folder ? folder : L2SR_SCENES;
 }
@@ -87,7 +83,7 @@ static bool read_scene(const struct l2sr_config *config, struct options *options
                        struct error *error) {
   const char *folder = scenes_folder(arena), *path = NULL;
   if (config->scene && !(path = scene_find(arena, config->scene, folder, error))) {
-    error->code = L2SR_BAD_FILE;
+    error->code = ERROR_FILE;
     return false;
   }
   return (!path || scene_read(&option_table, options, arena, path, folder, error)) &&
@@ -115,8 +111,11 @@ bool config_options(const struct l2sr_config *config, struct options *options, s
   return good;
 }
 
-void l2sr_look_with(const char *program) {
-  probe_with(program);
+bool config_slices(const struct l2sr_config *config, struct slices_in_memory *slices, struct error *error) {
+  struct l2sr_slices own;
+  if (!config_copy(&own, config->slices, sizeof own, "l2sr_slices", error)) return false;
+  *slices = (struct slices_in_memory){own.values, own.count, own.coils, own.height, own.width, own.volume};
+  return true;
 }
 
 bool config_device(const struct l2sr_config *config, struct device *device, struct error *error) {

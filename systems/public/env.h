@@ -1,4 +1,4 @@
-/* Environments of a program (engine/base/l2sr.h): a simulation whose steps are taken one at a time.
+/* Environments of a program (systems/public/l2sr.h): a simulation whose steps are taken one at a time.
  *
  * The host knows how many steps every scan has, for every step counts: so it knows which scans end with a
  * step before the device has taken it, and enqueues scores and resets only in those. */
@@ -25,6 +25,7 @@ void host_memory_close(struct host_memory *memory, struct device *device);
 
 /* One of enum l2sr_array. */
 struct env_array {
+  size_t rank, extent[3];    /* rows first */
   cl_mem own;                /* its memory where it is no column; NULL: it is, or nobody has asked for it */
   cl_mem placed;             /* the program's memory that it is in; NULL: it is not */
   struct schedule *derive;   /* how it is computed from columns; NULL: it needs not be */

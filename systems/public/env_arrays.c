@@ -105,20 +105,14 @@ void env_array_shape(const struct env *env, enum l2sr_array array, struct l2sr_s
       [ELEMENT_U8] = L2SR_U8, [ELEMENT_U32] = L2SR_U32, [ELEMENT_F32] = L2SR_F32};
   enum element element = element_of(array);
   bool half = world_half(env->simulation.world);
-  size_t elements_a_row = elements_of(env, array), n = env->options.data.size;
-  bool image = elements_a_row == n * n;
   *shape = (struct l2sr_shape){.bytes = shape->bytes,
                                .name = rows[array].name,
                                .element = element != ELEMENT_REAL ? elements[element]
                                           : half                  ? L2SR_F16
                                                                   : L2SR_F32,
-                               .rank = image                ? 3
-                                       : elements_a_row > 1 ? 2
-                                                            : 1,
-                               .extent = {env->envs},
-                               .total = bytes_of(env, array)};
-  if (shape->rank > 1) shape->extent[1] = image ? n : elements_a_row;
-  if (shape->rank > 2) shape->extent[2] = n;
+                               .total = bytes_of(env, array),
+                               .rank = env->array[array].rank,
+                               .extent = env->array[array].extent};
 }
 
 /* ---- making them --------------------------------------------------------------------------------------- */
@@ -188,8 +182,19 @@ static bool is_kept(const struct env *env, size_t metric) {
           option_has(env->options.evaluate.metrics, metric_list[metric].name));
 }
 
+static void find_extent(struct env *env, enum l2sr_array array) {
+  struct env_array *found = &env->array[array];
+  size_t elements = elements_of(env, array), n = env->options.data.size;
+  bool image = elements == n * n;
+  found->rank = image ? 3 : elements > 1 ? 2 : 1;
+  found->extent[0] = env->envs;
+  found->extent[1] = image ? n : elements;
+  found->extent[2] = n;
+}
+
 bool env_arrays_open(struct env *env, struct error *error) {
   bool good = true;
+  for (int a = 0; a < L2SR_ARRAYS; a++) find_extent(env, (enum l2sr_array)a);
   for (size_t m = 0; good && m < METRICS; m++)
     if (is_kept(env, m) && (good = make_memory(env, (enum l2sr_array)(L2SR_SSIM + m), error)))
       device_fill_floats(&env->device, env->array[L2SR_SSIM + m].own, env->envs, NAN);
@@ -224,16 +229,15 @@ bool env_is_part(const struct env *env, cl_mem memory, enum l2sr_array array) {
 static bool check_place(const struct env *env, enum l2sr_array array, cl_mem memory, struct error *error) {
   cl_mem_flags flags = 0;
   if (!memory)
-    return fail_as(error, L2SR_WRONG_CALL, "the memory for array %s is NULL; give a buffer",
-                   rows[array].name);
+    return fail_as(error, ERROR_CALL, "the memory for array %s is NULL; give a buffer", rows[array].name);
   if (!env_check_memory(env, memory, 0, bytes_of(env, array), rows[array].name, error)) return false;
   for (int other = 0; other < L2SR_ARRAYS; other++)
     if (env_is_part(env, memory, (enum l2sr_array)other))
-      return fail_as(error, L2SR_WRONG_CALL, "the memory for array %s is of array %s; give another",
+      return fail_as(error, ERROR_CALL, "the memory for array %s is of array %s; give another",
                      rows[array].name, rows[other].name);
   clGetMemObjectInfo(memory, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
   return !(flags & CL_MEM_READ_ONLY) ||
-         fail_as(error, L2SR_WRONG_CALL, "the memory for array %s is CL_MEM_READ_ONLY; it is to be written",
+         fail_as(error, ERROR_CALL, "the memory for array %s is CL_MEM_READ_ONLY; it is to be written",
                  rows[array].name);
 }
 
@@ -298,9 +302,9 @@ void env_array_unpin(struct env *env, enum l2sr_array array) {
 bool env_array_read(struct env *env, enum l2sr_array array, void *to, size_t bytes, struct error *error) {
   size_t wanted = bytes_of(env, array);
   if (!to)
-    return fail_as(error, L2SR_WRONG_CALL, "there is no memory to read array %s to: NULL", rows[array].name);
+    return fail_as(error, ERROR_CALL, "there is no memory to read array %s to: NULL", rows[array].name);
   if (bytes != wanted)
-    return fail_as(error, L2SR_WRONG_CALL, "array %s has %zu bytes, and the memory to read it to %zu",
+    return fail_as(error, ERROR_CALL, "array %s has %zu bytes, and the memory to read it to %zu",
                    rows[array].name, wanted, bytes);
   device_read(&env->device, env_array_memory(env, array), 0, bytes, to);
   return device_finish(&env->device, error);

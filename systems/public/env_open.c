@@ -59,7 +59,10 @@ static bool open_device(struct env *env, struct error *error) {
 }
 
 static bool open_data(struct env *env, struct error *error) {
-  if (env->config.slices) return dataset_of_slices(&env->dataset, env->config.slices, &env->options, error);
+  struct slices_in_memory slices;
+  if (env->config.slices)
+    return config_slices(&env->config, &slices, error) &&
+           dataset_of_slices(&env->dataset, &slices, &env->options, error);
   if (*env->options.data.path) return dataset_open(&env->dataset, &env->options, error);
   return fail_usage(error,
                     "there are no slices: struct l2sr_config has neither data nor slices, and the scene no "

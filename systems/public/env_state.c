@@ -3,7 +3,7 @@
 #include "systems/public/env.h"
 
 #include "engine/base/half.h"
-#include "engine/device/program.h"
+#include "engine/base/hash.h"
 #include "engine/files/part.h"
 #include "engine/files/png.h"
 #include "systems/sampling/geometry.h"
@@ -107,7 +107,7 @@ static size_t column_bytes(const struct env *env, size_t column) {
   return env->envs * world_column_bytes(env->simulation.world, columns[column]);
 }
 
-/* Of the state with this head, whoever wrote it; 0: there is none of so many environments. */
+/* Tells the size of the state with this head, whoever wrote it; 0: there is none of so many environments. */
 static size_t bytes_of(const struct state_head *head) {
   enum { ENVS_MOST = 65536, ACTIONS_MOST = 512 * 512 }; /* as components/options.h has them */
   bool can_be = head->envs <= ENVS_MOST && head->actions <= ACTIONS_MOST;

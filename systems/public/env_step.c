@@ -108,7 +108,7 @@ bool env_build(struct env *env, struct error *error) {
            build(env, &env->clear, fill_clear, error) && build(env, &env->start, fill_start, error)));
 }
 
-static void run(struct env *env, const struct schedule *schedule) {
+static void run_list(struct env *env, const struct schedule *schedule) {
   schedule_run(schedule, env->simulation.world);
 }
 
@@ -116,12 +116,12 @@ static void run(struct env *env, const struct schedule *schedule) {
 
 bool env_is_idle(const struct env *env, bool begun, struct error *error) {
   if (env->device.failed)
-    return fail_as(error, L2SR_DEVICE_FAILED,
+    return fail_as(error, ERROR_DEVICE,
                    "the device failed in an earlier call, so this handle can only be closed: %s",
                    env->device.first.text);
-  if (env->sent) return fail_as(error, L2SR_WRONG_CALL, "a step is under way; call l2sr_env_wait first");
+  if (env->sent) return fail_as(error, ERROR_CALL, "a step is under way; call l2sr_env_wait first");
   if (begun && !env->begun)
-    return fail_as(error, L2SR_WRONG_CALL, "no scan has begun; call l2sr_env_reset, without a mask, first");
+    return fail_as(error, ERROR_CALL, "no scan has begun; call l2sr_env_reset, without a mask, first");
   return true;
 }
 
@@ -160,11 +160,11 @@ static bool refuse_ended(const struct env *env, uint32_t taken, struct error *er
   size_t row = 0;
   while (env->clock.began[row] != began(env, taken)) row++;
   if (taken == env->acquisition.budget)
-    return fail_as(error, L2SR_WRONG_CALL,
+    return fail_as(error, ERROR_CALL,
                    "the scan of environment %zu has ended; reset it, or open the handle with "
                    "another autoreset",
                    row);
-  return fail_as(error, L2SR_WRONG_CALL,
+  return fail_as(error, ERROR_CALL,
                  "the scan of environment %zu ends after %u more; take no more steps than that, or open the "
                  "handle with another autoreset",
                  row, env->acquisition.budget - taken);
@@ -191,7 +191,7 @@ static void clear_skip(struct env *env) {
 }
 
 void env_clear_scores(struct env *env) {
-  if (env->scored) run(env, &env->clear);
+  if (env->scored) run_list(env, &env->clear);
   env->scored = false;
 }
 
@@ -200,7 +200,7 @@ static bool check_reset(const struct env *env, const uint8_t *mask, const uint32
   if (!env_is_free(env, mask, error)) return false;
   for (size_t row = 0; seed && mask && row < env->envs; row++)
     if (!mask[row])
-      return fail_as(error, L2SR_WRONG_CALL,
+      return fail_as(error, ERROR_CALL,
                      "a reset with a seed is of all environments, and the mask leaves out %zu; "
                      "give no mask",
                      row);
@@ -222,18 +222,18 @@ bool env_reset(struct env *env, const uint8_t *mask, const uint32_t *seed, struc
   }
   device_write(&env->device, env->reset, 0, flag_bytes(env), env->flags);
   clear_skip(env);
-  run(env, &env->begin);
+  run_list(env, &env->begin);
   env->begun = true;
   env->decided = false;
-  run(env, &env->observe);
-  if (env->starts) run(env, &env->start);
+  run_list(env, &env->observe);
+  if (env->starts) run_list(env, &env->start);
   env_clear_scores(env);
   env_arrays_renew(env, CHANGE_ALL);
   return device_finish(&env->device, error);
 }
 
 bool env_renew(struct env *env, struct error *error) {
-  run(env, &env->observe);
+  run_list(env, &env->observe);
   env_arrays_renew(env, CHANGE_ALL);
   return device_finish(&env->device, error);
 }
@@ -242,7 +242,7 @@ bool env_renew(struct env *env, struct error *error) {
 
 static const struct sampler *find_sampler(const struct env *env, const char *name, struct error *error) {
   if (!name) {
-    fail_as(error, L2SR_WRONG_CALL, "the sampler is NULL; name one, as random");
+    fail_as(error, ERROR_CALL, "the sampler is NULL; name one, as random");
     return NULL;
   }
   const struct sampler *sampler = sampler_find(name, error);
@@ -273,7 +273,7 @@ static bool set_sampler(struct env *env, const char *name, struct error *error) 
 bool env_decide(struct env *env, const char *name, struct error *error) {
   bool shared = env->array[L2SR_ACTION].shared.count;
   if (!(shared ? env_is_free : env_is_idle)(env, true, error) || !set_sampler(env, name, error)) return false;
-  run(env, &env->decide);
+  run_list(env, &env->decide);
   env->decided = true;
   if (!shared) return true;
   env_array_fill_shared(env, L2SR_ACTION);
@@ -288,17 +288,17 @@ bool env_check_memory(const struct env *env, cl_mem memory, size_t offset, size_
   size_t found = 0;
   if (clGetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof context, &context, NULL) != CL_SUCCESS ||
       clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof found, &found, NULL) != CL_SUCCESS)
-    return fail_as(error, L2SR_WRONG_CALL, "the memory of %s is no OpenCL memory object", what);
+    return fail_as(error, ERROR_CALL, "the memory of %s is no OpenCL memory object", what);
   if (context != env->device.context)
-    return fail_as(error, L2SR_WRONG_CALL,
+    return fail_as(error, ERROR_CALL,
                    "the memory of %s is of another context; l2sr_env_queue has the handle's", what);
   if (offset % sizeof(uint32_t) == 0 && offset <= found && found - offset >= bytes) return true;
-  return fail_as(error, L2SR_WRONG_CALL,
+  return fail_as(error, ERROR_CALL,
                  "the memory of %s has %zu bytes; %zu are wanted from byte %zu on, a multiple of 4", what,
                  found, bytes, offset);
 }
 
-static bool check_send(const struct env *env, const struct env_source *source, struct error *error) {
+static bool check_actions(const struct env *env, const struct env_source *source, struct error *error) {
   if (!env_is_free(env, true, error) || !check_none_ended(env, 1, error)) return false;
   if (source->memory &&
       !env_check_memory(env, source->memory, source->offset, flag_bytes(env), "the actions", error))
@@ -306,10 +306,10 @@ static bool check_send(const struct env *env, const struct env_source *source, s
   bool itself = source->memory == env_array_memory(env, L2SR_ACTION) && !source->offset;
   if (source->memory && !itself && env_is_part(env, source->memory, L2SR_ACTION))
     return fail_as(
-        error, L2SR_WRONG_CALL,
+        error, ERROR_CALL,
         "the actions are a part of array action, which the step writes; give the array from byte 0");
   return source->host || source->memory || env->decided ||
-         fail_as(error, L2SR_WRONG_CALL,
+         fail_as(error, ERROR_CALL,
                  "there are no actions: give some, or call l2sr_env_decide before every step");
 }
 
@@ -336,18 +336,18 @@ static void score(struct env *env, bool begun) {
   if (env->config.scoring == L2SR_SCORE_NEVER) return;
   if (env->every || ended || (compat && any_first(env))) {
     env->all = env->every;
-    run(env, &env->score);
+    run_list(env, &env->score);
     env->scored = env->rewards = true;
   }
-  if (begun && env->starts) run(env, &env->start);
+  if (begun && env->starts) run_list(env, &env->start);
 }
 
 /* After scores and what ended scans leave. */
 static void reset_ended(struct env *env) {
   env_arrays_keep_final(env);
-  run(env, &env->renew);
-  run(env, &env->observe);
-  if (env->starts) run(env, &env->start);
+  run_list(env, &env->renew);
+  run_list(env, &env->observe);
+  if (env->starts) run_list(env, &env->start);
 }
 
 /* What arrays have that is not the same in every row at every time. */
@@ -363,7 +363,7 @@ static unsigned run_step(struct env *env) {
   env->rewards = false;
   bool resets = env->config.autoreset == L2SR_RESET_SAME_STEP && env->dones;
   bool unseen = env->config.scoring == L2SR_SCORE_NEVER && !env_arrays_want_final(env);
-  run(env, env->skips ? &env->next : resets && unseen ? &env->same : &env->step);
+  run_list(env, env->skips ? &env->next : resets && unseen ? &env->same : &env->step);
   score(env, env->skips);
   if (resets && !unseen) reset_ended(env);
   return CHANGE_STEP | before | held(env) | (resets || env->skips ? CHANGE_SCAN : 0) |
@@ -396,18 +396,18 @@ static unsigned enqueue_step(struct env *env) {
 }
 
 /* What is left to enqueue after the last step. */
-static void end_send(struct env *env, unsigned changes) {
+static void finish_enqueue(struct env *env, unsigned changes) {
   env_arrays_renew(env, changes);
   read_refused(env);
   CL(&env->device, clFlush(env->device.queue));
 }
 
 bool env_send(struct env *env, const struct env_source *source, struct error *error) {
-  if (!check_send(env, source, error)) return false;
+  if (!check_actions(env, source, error)) return false;
   env->source = *source;
   if (source->host) env->source.host = memcpy(env->actions.data, source->host, flag_bytes(env));
   env->sent = true;
-  end_send(env, enqueue_step(env));
+  finish_enqueue(env, enqueue_step(env));
   return true;
 }
 
@@ -437,11 +437,11 @@ bool env_play(struct env *env, const char *sampler, uint32_t steps, struct error
   for (uint32_t step = 0; step < steps; step++) {
     let_catch_up(env, step, &ended);
     if (step) keep_refused(env);
-    run(env, &env->decide);
+    run_list(env, &env->decide);
     changes |= enqueue_step(env);
   }
   if (ended) clReleaseEvent(ended);
-  end_send(env, changes);
+  finish_enqueue(env, changes);
   return true;
 }
 
@@ -467,7 +467,7 @@ static bool refuse_action(struct env *env, struct error *error) {
 }
 
 bool env_wait(struct env *env, struct error *error) {
-  if (!env->sent) return fail_as(error, L2SR_WRONG_CALL, "no step is under way; call l2sr_env_send first");
+  if (!env->sent) return fail_as(error, ERROR_CALL, "no step is under way; call l2sr_env_send first");
   env->sent = env->decided = false;
   if (!device_finish(&env->device, error)) return false;
   return *(uint32_t *)env->refused_row.data == NO_LINE || refuse_action(env, error);
@@ -479,7 +479,7 @@ bool env_reconstruct(struct env *env, bool scores, struct error *error) {
     return fail_usage(error, "scoring is never, so there are no metrics; open the handle with another");
   if (!env_array_need(env, L2SR_RECONSTRUCTION, error)) return false;
   env->all = true;
-  run(env, scores ? &env->measure : &env->reconstruct);
+  run_list(env, scores ? &env->measure : &env->reconstruct);
   env->scored |= scores;
   env_arrays_renew(env, CHANGE_SCORE);
   return device_finish(&env->device, error);

@@ -1,4 +1,4 @@
-/* The public functions of environments (engine/base/l2sr.h). */
+/* The public functions of environments (systems/public/l2sr.h). */
 #include "systems/public/call.h"
 #include "systems/public/env.h"
 #include "systems/sampling/geometry.h"
@@ -17,7 +17,7 @@ static bool open_env(void *none, void *arguments, struct error *error) {
   struct l2sr_config config;
   struct env *env;
   (void)none;
-  if (!opening->handle) return fail_as(error, L2SR_WRONG_CALL, "there is no place for the handle: NULL");
+  if (!opening->handle) return fail_as(error, ERROR_CALL, "there is no place for the handle: NULL");
   if (!config_read(&config, opening->config, error) || !env_open(&env, &config, error)) return false;
   *opening->handle = handle_give(HANDLE_ENV, env, error);
   if (!*opening->handle) env_close(env);
@@ -129,19 +129,18 @@ enum l2sr_code l2sr_env_decide(l2sr_env *env, const char *sampler) {
   return call_on(env, HANDLE_ENV, decide, (void *)(uintptr_t)sampler);
 }
 
-static bool send(void *object, void *arguments, struct error *error) {
+static bool send_actions(void *object, void *arguments, struct error *error) {
   return env_send(object, arguments, error);
 }
 
 enum l2sr_code l2sr_env_send(l2sr_env *env, const uint32_t *actions) {
   struct env_source source = {.host = actions};
-  return call_on(env, HANDLE_ENV, send, &source);
+  return call_on(env, HANDLE_ENV, send_actions, &source);
 }
 
 static bool send_memory(void *object, void *arguments, struct error *error) {
   const struct env_source *source = arguments;
-  if (!source->memory)
-    return fail_as(error, L2SR_WRONG_CALL, "the memory of the actions is NULL; give a buffer");
+  if (!source->memory) return fail_as(error, ERROR_CALL, "the memory of the actions is NULL; give a buffer");
   return env_send(object, source, error);
 }
 
@@ -219,7 +218,7 @@ enum l2sr_code l2sr_env_shape(l2sr_env *env, enum l2sr_array array, struct l2sr_
 
 static bool tell_memory(void *object, void *arguments, struct error *error) {
   const struct array_call *call = arguments;
-  if (!call->memory) return fail_as(error, L2SR_WRONG_CALL, "there is no place for the memory object: NULL");
+  if (!call->memory) return fail_as(error, ERROR_CALL, "there is no place for the memory object: NULL");
   if (!need(object, call, error)) return false;
   *call->memory = env_array_memory(object, call->array);
   return true;
@@ -250,7 +249,7 @@ static bool share(void *object, void *arguments, struct error *error) {
   const struct sharing *sharing = arguments;
   struct env *env = object;
   if (!sharing->address || !sharing->number)
-    return fail_as(error, L2SR_WRONG_CALL, "there is no place for %s: NULL",
+    return fail_as(error, ERROR_CALL, "there is no place for %s: NULL",
                    sharing->address ? "the device" : "the address");
   if (!env_is_free(env, false, error) || !env_array_need(env, sharing->array, error) ||
       !env_array_share(env, sharing->array, error))
@@ -268,8 +267,7 @@ enum l2sr_code l2sr_env_cuda(l2sr_env *env, enum l2sr_array array, uint64_t *add
 static bool pin(void *object, void *arguments, struct error *error) {
   const struct array_call *call = arguments;
   struct env *env = object;
-  if (!call->values)
-    return fail_as(error, L2SR_WRONG_CALL, "there is no place for the address of the copy: NULL");
+  if (!call->values) return fail_as(error, ERROR_CALL, "there is no place for the address of the copy: NULL");
   if (!need(env, call, error) || !env_array_pin(env, call->array, error)) return false;
   *call->values = env->array[call->array].copy.data;
   return true;
@@ -304,7 +302,7 @@ enum l2sr_code l2sr_env_read(l2sr_env *env, enum l2sr_array array, void *to, siz
 
 static bool draw(void *object, void *arguments, struct error *error) {
   const struct array_call *call = arguments;
-  if (!call->path) return fail_as(error, L2SR_WRONG_CALL, "the path of the picture is NULL");
+  if (!call->path) return fail_as(error, ERROR_CALL, "the path of the picture is NULL");
   return env_is_idle(object, true, error) && env_array_need(object, call->array, error) &&
          env_draw(object, call->array, call->row, call->path, error);
 }
@@ -343,13 +341,12 @@ struct state {
 static bool save(void *object, void *arguments, struct error *error) {
   const struct state *state = arguments;
   size_t bytes = env_state_bytes(object);
-  if (!state->needed)
-    return fail_as(error, L2SR_WRONG_CALL, "there is no place for the number of bytes: NULL");
+  if (!state->needed) return fail_as(error, ERROR_CALL, "there is no place for the number of bytes: NULL");
   if (!env_is_idle(object, false, error)) return false;
   *state->needed = bytes;
   if (!state->to) return true;
   if (state->bytes < bytes)
-    return fail_as(error, L2SR_WRONG_CALL, "the state has %zu bytes, and the memory for it %zu", bytes,
+    return fail_as(error, ERROR_CALL, "the state has %zu bytes, and the memory for it %zu", bytes,
                    state->bytes);
   return env_save(object, state->to, error);
 }
@@ -361,7 +358,7 @@ enum l2sr_code l2sr_env_save(l2sr_env *env, void *to, size_t room, size_t *bytes
 
 static bool restore(void *object, void *arguments, struct error *error) {
   const struct state *state = arguments;
-  if (!state->from) return fail_as(error, L2SR_WRONG_CALL, "there is no state: NULL");
+  if (!state->from) return fail_as(error, ERROR_CALL, "there is no state: NULL");
   return env_is_free(object, false, error) && env_restore(object, state->from, state->bytes, error);
 }
 

@@ -1,4 +1,4 @@
-/* The public functions that train and evaluate (engine/base/l2sr.h): what the tool's commands do, without
+/* The public functions that train and evaluate (systems/public/l2sr.h): what the tool's commands do, without
  * files and words for people. */
 #include "engine/device/fft.h"
 #include "systems/methods/evaluate.h"
@@ -135,6 +135,18 @@ enum l2sr_code l2sr_train(const struct l2sr_config *config, const char *output, 
 
 /* ---- evaluating ---------------------------------------------------------------------------------------- */
 
+/* What struct l2sr_run points to of one run. */
+struct run_scores {
+  double mean[METRICS], deviation[METRICS];
+  const float *scores[METRICS];
+};
+
+/* What a handle of HANDLE_TABLE stands for. It lies in the evaluation's arena. */
+struct evaluated {
+  struct evaluation evaluation;
+  struct run_scores *scores; /* one for each run */
+};
+
 struct evaluate {
   const struct l2sr_config *config;
   l2sr_table **table;
@@ -143,12 +155,31 @@ struct evaluate {
 
 static bool evaluate_on(struct job *job, struct device *device, struct error *error) {
   struct evaluate *evaluate = job->own;
+  struct slices_in_memory slices;
+  if (job->config.slices && !config_slices(&job->config, &slices, error)) return false;
   struct evaluate_config config = {.images = job->options.evaluate.images,
                                    .kernel_folder = "",
-                                   .slices = job->config.slices,
+                                   .slices = job->config.slices ? &slices : NULL,
                                    .stop = job->config.stop,
                                    .context = job->config.stop_context};
   return evaluate_open(evaluate->evaluation, device, &job->options, &config, error);
+}
+
+static void fill_scores(const struct evaluate_run *run, struct run_scores *scores) {
+  for (size_t m = 0; m < METRICS; m++) {
+    scores->scores[m] = run->metric[m];
+    scores->mean[m] = scores->deviation[m] = NAN;
+    if (run->metric[m])
+      evaluate_mean(run, m, acquisition_steps(&run->acquisition), &scores->mean[m], &scores->deviation[m]);
+  }
+}
+
+static struct evaluated *keep_evaluation(const struct evaluation *evaluation) {
+  struct evaluated *table = ARENA_NEW(evaluation->arena, struct evaluated, 1);
+  *table =
+      (struct evaluated){*evaluation, ARENA_NEW(evaluation->arena, struct run_scores, evaluation->run_count)};
+  for (size_t r = 0; r < evaluation->run_count; r++) fill_scores(&evaluation->runs[r], &table->scores[r]);
+  return table;
 }
 
 static bool do_evaluate(void *none, void *arguments, struct error *error) {
@@ -156,12 +187,10 @@ static bool do_evaluate(void *none, void *arguments, struct error *error) {
   struct evaluation evaluation;
   struct job job = {.work = evaluate_on, .own = evaluate};
   (void)none;
-  if (!evaluate->table) return fail_as(error, L2SR_WRONG_CALL, "there is no place for the table: NULL");
+  if (!evaluate->table) return fail_as(error, ERROR_CALL, "there is no place for the table: NULL");
   evaluate->evaluation = &evaluation;
   if (!run_job(&job, evaluate->config, error)) return false;
-  struct evaluation *kept = ARENA_NEW(evaluation.arena, struct evaluation, 1);
-  *kept = evaluation;
-  *evaluate->table = handle_give(HANDLE_TABLE, kept, error);
+  *evaluate->table = handle_give(HANDLE_TABLE, keep_evaluation(&evaluation), error);
   if (!*evaluate->table) evaluate_close(&evaluation);
   return *evaluate->table;
 }
@@ -172,9 +201,8 @@ enum l2sr_code l2sr_evaluate(const struct l2sr_config *config, l2sr_table **tabl
   return call_plain(do_evaluate, &evaluate);
 }
 
-/* The evaluation lies in its own arena. */
 static bool close_table(void *object, void *none, struct error *error) {
-  struct evaluation evaluation = *(struct evaluation *)object;
+  struct evaluation evaluation = ((struct evaluated *)object)->evaluation; /* its arena is what it lies in */
   (void)none, (void)error;
   evaluate_close(&evaluation);
   return true;
@@ -192,7 +220,7 @@ struct table_call {
 };
 
 static bool tell_size(void *object, void *arguments, struct error *error) {
-  const struct evaluation *evaluation = object;
+  const struct evaluation *evaluation = &((const struct evaluated *)object)->evaluation;
   const struct table_call *call = arguments;
   (void)error;
   if (call->runs) *call->runs = evaluation->run_count;
@@ -205,54 +233,61 @@ enum l2sr_code l2sr_table_size(l2sr_table *table, size_t *runs, size_t *slices) 
   return call_on(table, HANDLE_TABLE, tell_size, &call);
 }
 
-static void fill_scores(const struct evaluate_run *run, struct l2sr_run *values) {
-  _Static_assert((int)L2SR_METRICS == (int)METRICS, "l2sr.h has every metric");
-  for (size_t m = 0; m < METRICS; m++) {
-    values->scores[m] = run->metric[m];
-    values->mean[m] = values->deviation[m] = NAN;
-    if (run->metric[m])
-      evaluate_mean(run, m, acquisition_steps(&run->acquisition), &values->mean[m], &values->deviation[m]);
-  }
+/* The arrays of the metrics, in the order of METRIC_ROWS (systems/scan/simulation.h). */
+static const enum l2sr_array metric_arrays[] = {L2SR_SSIM,           L2SR_SSIM_UNIFORM, L2SR_PSNR,
+                                                L2SR_PSNR_UNCLAMPED, L2SR_NMSE,         L2SR_MSE};
+_Static_assert(sizeof metric_arrays / sizeof *metric_arrays == METRICS,
+               "l2sr.h has an array for every metric");
+
+static struct l2sr_run values_of(const struct evaluated *table, size_t index) {
+  const struct evaluation *evaluation = &table->evaluation;
+  const struct evaluate_run *run = &evaluation->runs[index];
+  const struct run_scores *scores = &table->scores[index];
+  const struct acquisition *scan = &run->acquisition;
+  return (struct l2sr_run){.sampler = run->sampler->name,
+                           .geometry = geometry_of(scan)->name,
+                           .horizon = scan->horizon,
+                           .acceleration = scan->acceleration,
+                           .initial = scan->initial_lines,
+                           .budget = scan->budget,
+                           .actions = scan->lines,
+                           .scans = run->scans,
+                           .steps = acquisition_steps(scan),
+                           .size = evaluation->size,
+                           .seconds = run->seconds,
+                           .returns = run->returns,
+                           .mask = run->mask,
+                           .action = run->action,
+                           .images = evaluation->kept_count ? NULL : run->images,
+                           .metrics = METRICS,
+                           .metric = metric_arrays,
+                           .mean = scores->mean,
+                           .deviation = scores->deviation,
+                           .scores = scores->scores};
 }
 
-static bool tell_run(void *object, void *arguments, struct error *error) {
-  const struct evaluation *evaluation = object;
+static bool tell_result(void *object, void *arguments, struct error *error) {
+  const struct evaluated *table = object;
   const struct table_call *call = arguments;
+  size_t runs = table->evaluation.run_count;
   struct l2sr_run values = {0};
   size_t bytes;
   if (!config_room(call->run, sizeof values, &bytes, "l2sr_run", error)) return false;
-  if (call->index >= evaluation->run_count)
-    return fail_usage(error, "there is no run %zu; the table has %zu", call->index, evaluation->run_count);
-  const struct evaluate_run *run = &evaluation->runs[call->index];
-  const struct acquisition *scan = &run->acquisition;
-  values = (struct l2sr_run){.bytes = call->run->bytes,
-                             .sampler = run->sampler->name,
-                             .geometry = geometry_of(scan)->name,
-                             .horizon = scan->horizon,
-                             .acceleration = scan->acceleration,
-                             .initial = scan->initial_lines,
-                             .budget = scan->budget,
-                             .actions = scan->lines,
-                             .scans = run->scans,
-                             .steps = acquisition_steps(scan),
-                             .size = evaluation->size,
-                             .seconds = run->seconds,
-                             .returns = run->returns,
-                             .mask = run->mask,
-                             .action = run->action,
-                             .images = evaluation->kept_count ? NULL : run->images};
-  fill_scores(run, &values);
+  if (call->index >= runs)
+    return fail_usage(error, "there is no run %zu; the table has %zu", call->index, runs);
+  values = values_of(table, call->index);
+  values.bytes = call->run->bytes;
   memcpy(call->run, &values, bytes);
   return true;
 }
 
 enum l2sr_code l2sr_table_run(l2sr_table *table, size_t run, struct l2sr_run *values) {
   struct table_call call = {.index = run, .run = values};
-  return call_on(table, HANDLE_TABLE, tell_run, &call);
+  return call_on(table, HANDLE_TABLE, tell_result, &call);
 }
 
 static bool tell_slice(void *object, void *arguments, struct error *error) {
-  const struct evaluation *evaluation = object;
+  const struct evaluation *evaluation = &((const struct evaluated *)object)->evaluation;
   const struct table_call *call = arguments;
   if (call->index >= evaluation->slices)
     return fail_usage(error, "there is no slice %zu; the table has %zu", call->index, evaluation->slices);

@@ -6,7 +6,7 @@ static const char *kernel_of(const struct world *world) {
   return observe_fft_fits(world_height(world), world_width(world)) ? "observe_fft" : "observe_direct";
 }
 
-static void run(struct world *world, void *context) {
+static void run_observe(struct world *world, void *context) {
   (void)context;
   kernel_run(world_kernels(world), kernel_of(world), world_rows(world, TABLE_ENV),
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_hybrid),
@@ -19,7 +19,7 @@ const struct system system_observe = {
     .doc = "zero-filled magnitude of the acquired lines, with mean and deviation",
     .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SLICE_hybrid) | SET(SCENE_phase),
     .writes = SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std),
-    .run = run};
+    .run = run_observe};
 
 bool observe_open(struct simulation *simulation, struct error *error) {
   return kernel_need(simulation->kernels, kernel_of(simulation->world), error);

@@ -15,7 +15,7 @@ static const char *coils_kernel_of(const struct world *world) {
   return observe_cells_fft_fits(world_height(world), world_width(world)) ? "observe_coils_fft" : "observe_coils_direct";
 }
 
-static void run(struct world *world, void *context) {
+static void run_observe_cells(struct world *world, void *context) {
   const struct simulation *simulation = context;
   size_t scans = world_rows(world, TABLE_ENV), slots = simulation->observe_slots;
   kernel_run(world_kernels(world), kernel_of(world), scans < slots ? scans : slots,
@@ -32,9 +32,9 @@ const struct system system_observe_cells = {
     .doc = "zero-filled magnitude of the acquired cells of k-space, with mean and deviation",
     .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SLICE_kspace) | SET(SCENE_cells) | SET(SCENE_phase),
     .writes = SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std),
-    .run = run};
+    .run = run_observe_cells};
 
-static void run_coils(struct world *world, void *context) {
+static void run_observe_coils(struct world *world, void *context) {
   const struct simulation *simulation = context;
   size_t scans = world_rows(world, TABLE_ENV), slots = simulation->observe_slots;
   kernel_run(world_kernels(world), coils_kernel_of(world), scans < slots ? scans : slots,
@@ -53,7 +53,7 @@ const struct system system_observe_coils = {
     .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SLICE_coils) | SET(SLICE_coil_kspace) | SET(SCENE_cells) |
              SET(SCENE_phase),
     .writes = SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std),
-    .run = run_coils};
+    .run = run_observe_coils};
 
 /* An image a coil and work-group. */
 static bool open_work(struct simulation *simulation, size_t coils, struct error *error) {

@@ -2,7 +2,7 @@
 #include "systems/scan/systems.h"
 
 /* The columns beside the metrics; those that policies learn from are kept for them only
- * (systems/scan/simulation_open.c). */
+ * (add_record in systems/scan/simulation_lists.c). */
 #define RECORD_ROWS(X) X(action, 0) X(reward, 0) X(slice, 0) X(log_prob, 0) X(value, 0) X(done, 0)
 
 static const struct {
@@ -11,8 +11,8 @@ static const struct {
 } pairs[] = {RECORD_ROWS(X) METRIC_ROWS(X)};
 #undef X
 
-/* Copies every pair that this list of systems computes: simulation_open narrows reads and writes to those. */
-static void run(struct world *world, void *context) {
+/* Copies every pair that this list of systems computes: its row in the list (add_record) reads and writes no others. */
+static void run_record(struct world *world, void *context) {
   const struct simulation *simulation = context;
   size_t rows = world_rows(world, TABLE_ENV);
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
@@ -32,4 +32,4 @@ const struct system system_record = {
 #define X(name, ...) | SET(ROLLOUT_##name)
     .parts = 0 RECORD_ROWS(X) METRIC_ROWS(X),
 #undef X
-    .run = run};
+    .run = run_record};

@@ -138,7 +138,7 @@ bool trainer_refuse(const struct training *training, const char *what, double va
                           ? arena_text(arena, " (%llu step%s of the optimiser)", (unsigned long long)training->optimiser.step,
                                        plural(training->optimiser.step))
                           : "";
-  fail_as(error, L2SR_DIVERGED, "%s is %g after %llu %s%s%s%s; %s and train anew", what, value,
+  fail_as(error, ERROR_DIVERGED, "%s is %g after %llu %s%s%s%s; %s and train anew", what, value,
           (unsigned long long)training->done, training->task->unit, plural(training->done), steps, kept,
           training->task->advice);
   arena_close(arena);
@@ -239,7 +239,7 @@ static bool run_unit(struct training *training, const struct training_config *co
 /* An epoch goes on from its start alone: what was saved there stays. */
 static bool refuse_stop(struct training *training, struct error *error) {
   if (training->run.folder && !training->task->epochs && !trainer_save(training, "last.h5", error)) return false;
-  return fail_as(error, L2SR_STOPPED, "stopped by the program after %llu of %llu %ss", (unsigned long long)training->done,
+  return fail_as(error, ERROR_STOPPED, "stopped by the program after %llu of %llu %ss", (unsigned long long)training->done,
                  (unsigned long long)training->wanted, training->task->unit);
 }
 

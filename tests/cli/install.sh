@@ -11,6 +11,7 @@ for file in bin/l2sr man/man1/l2sr.1 bash-completion/completions/l2sr zsh/site-f
   fish/vendor_completions.d/l2sr.fish $(cd "$source" && find scenes -name '*.yaml'); do
   [ -n "$(find "$temp" -path "*/$file" -type f)" ] || complain "$file is not installed"
 done
+find "$temp" -path '*/l2sr/scenes/*' ! -name '*.yaml' | grep . && complain "these are no scenes"
 l2sr=$(find "$temp" -path '*/bin/l2sr' -type f)
 mkdir "$temp/elsewhere" && cd "$temp/elsewhere" || exit 1
 "$l2sr" describe scene heuristics_128 >scene 2>err || complain "an installed scene is not found: $(cat err)"
@@ -36,13 +37,13 @@ readelf -d "$l2sr" | grep -q 'NEEDED.*\[libl2sr.so.0\]' || complain "the tool do
 [ "$(env -u LD_LIBRARY_PATH ldd "$l2sr" | sed -n 's/.*libl2sr.so.0 => \(.*\) (.*/\1/p' | xargs -r readlink -f)" = "$(readlink -f "$shared")" ] ||
   complain "the installed tool takes another library: $(ldd "$l2sr" | grep libl2sr)"
 
-# what is shown: what engine/l2sr.map lists, for the header declares it, and what the tool asks for
+# what is shown: what systems/public/l2sr.map lists, for the header declares it, and what the tool asks for
 nm -D --defined-only "$shared" | awk '$2 != "A" {print $3}' >shown
 sed -n 's/@@L2SR_0$//p' shown | sort >public
-sed -n 's/^ *\(l2sr_[a-z_]*\);$/\1/p' "$source/engine/l2sr.map" | sort >listed
+sed -n 's/^ *\(l2sr_[a-z_]*\);$/\1/p' "$source/systems/public/l2sr.map" | sort >listed
 cmp -s public listed || complain "the public functions are $(tr '\n' ' ' <public)"
 while read -r name; do
-  grep -q "\b$name(" "$source/engine/base/l2sr.h" || complain "l2sr.h does not declare $name"
+  grep -q "\b$name(" "$source/systems/public/l2sr.h" || complain "l2sr.h does not declare $name"
 done <public
 grep -v '@@L2SR_0$\|@@L2SR_PRIVATE_0_1$' shown && complain "these have no version of ours"
 sed -n 's/@@L2SR_PRIVATE_0_1$//p' shown | sort >private
@@ -80,7 +81,7 @@ grep -q rpath "$folder/pkgconfig/l2sr.pc" && complain "a prefix that the linker 
 if meson setup "$temp/private" "$source" --prefix="$temp/own" >log 2>&1; then
   where=$temp/own/$(sed -n 's/^libdir=..prefix.\///p' "$temp/private/meson-private/l2sr.pc")
   mkdir -p "$where" "$temp/own/include"
-  cp -P "$folder"/libl2sr.so* "$where" && cp "$source/engine/base/l2sr.h" "$temp/own/include"
+  cp -P "$folder"/libl2sr.so* "$where" && cp "$source/systems/public/l2sr.h" "$temp/own/include"
   # shellcheck disable=SC2046 # they are words
   (
     unset PKG_CONFIG_SYSROOT_DIR LD_LIBRARY_PATH
@@ -135,6 +136,6 @@ grep -v '^SSIM 0\.[0-9]*, 0\.[0-9]*$' log && complain "a program that leaves a h
 # what lasts as long as the process and is written: CONTRIBUTING.md says of each what guards it
 nm --format=sysv --defined-only "$shared" | awk -F'|' '{gsub(/ /, "")} $7 ~ /^\.t?(data|bss)$/ {print $1}' |
   sed 's/\.[0-9]*$//' | grep -v '^_\|^completed$' | sort >written
-printf '%s\n' all_kept depth devices drivers ending forked handles landing library logging mutexes parked paused probe refusal said unfinished unfinished_used watched >guarded
+printf '%s\n' all_kept callbacks chosen depth devices drivers ending ending_mutex forked give_back handles landing library logging mutexes parked paused probe refusal said unfinished unfinished_used watched >guarded
 cmp -s written guarded || complain "written statics are $(tr '\n' ' ' <written)"
 exit $failed

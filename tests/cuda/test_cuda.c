@@ -32,7 +32,7 @@ static int make_images(void **state) {
 
 static l2sr_env *open_env(uint32_t envs) {
   static const struct l2sr_slices slices = {
-      .values = &images[0][0][0], .count = SLICES, .height = N, .width = N};
+      .bytes = sizeof slices, .values = &images[0][0][0], .count = SLICES, .height = N, .width = N};
   static const char *const overrides[] = {"data.size=32", "acquisition.acceleration=4",
                                           "acquisition.horizon=long", "acquisition.initial_lines=2"};
   struct l2sr_config config = {.bytes = sizeof config,
@@ -255,7 +255,8 @@ static void what_drivers_refuse_is_told(void **state) {
 }
 
 static bool has_cpu(void) {
-  static const struct l2sr_slices slices = {.values = &images[0][0][0], .count = 1, .height = N, .width = N};
+  static const struct l2sr_slices slices = {
+      .bytes = sizeof slices, .values = &images[0][0][0], .count = 1, .height = N, .width = N};
   struct l2sr_config config = {.bytes = sizeof config, .slices = &slices, .envs = 1, .device = CPU};
   l2sr_env *env;
   enum l2sr_code code = l2sr_env_open(&config, &env);

@@ -1,10 +1,11 @@
-/* Environment-steps per second of programs that hold the library (engine/base/l2sr.h), beside the same steps
- * inside of it, in one call: random free actions made on the device, actions from the host, observations in
- * pinned memory, and whole scans without waiting. */
+/* Environment-steps per second of programs that hold the library (systems/public/l2sr.h), beside the same
+ * steps inside of it, in one call: random free actions made on the device, actions from the host,
+ * observations in pinned memory, and whole scans without waiting. */
 #include "tools/bench/bench.h"
 
 #include "engine/base/log.h"
 #include "engine/base/text.h"
+#include "systems/public/l2sr.h"
 #include "systems/scan/simulation.h"
 
 #include <stdlib.h>
@@ -26,7 +27,7 @@ struct bench_env {
 };
 
 static bool good(enum l2sr_code code, struct error *error) {
-  return code == L2SR_GOOD || fail_as(error, code, "%s", l2sr_last_error());
+  return code == L2SR_GOOD || fail_as(error, (enum error_code)code, "%s", l2sr_last_error());
 }
 
 /* ---- inside the library -------------------------------------------------------------------------------- */
@@ -260,8 +261,11 @@ static bool make_images(struct bench_env *bench, struct arena *arena, struct err
     return fail_memory(error, "no host memory for %zu slices; give fewer (--slices)", bench->slices);
   for (size_t s = 0; s < bench->slices; s++)
     bench_image(image + s * pixels, bench->n, s, bench->call->options.world.seed);
-  bench->images =
-      (struct l2sr_slices){.values = image, .count = bench->slices, .height = bench->n, .width = bench->n};
+  bench->images = (struct l2sr_slices){.bytes = sizeof bench->images,
+                                       .values = image,
+                                       .count = bench->slices,
+                                       .height = bench->n,
+                                       .width = bench->n};
   return true;
 }
 

@@ -112,7 +112,7 @@ static bool open_sequence(struct run *run, struct error *error) {
   return tau_open(&run->tau, &setup, &run->reconstructor, error);
 }
 
-static void close_run(struct run *run) {
+static void close_bench(struct run *run) {
   if (run->tau.graph) tau_close(&run->tau);
   policy_close(&run->policy);
   reconstructor_close(&run->reconstructor);
@@ -125,7 +125,7 @@ static void scan_once(void *context) {
   simulation_episode(&run->simulation);
 }
 
-/* Once to see how long it takes, and to warm up; what is short is repeated. */
+/* The first scans show how long it takes, and warm up; what is short is repeated. */
 static bool time_scans(struct run *run, double *seconds, struct error *error) {
   double start = clock_seconds();
   scan_once(run);
@@ -155,7 +155,7 @@ static bool measure(struct run *run, double *seconds, struct error *error) {
     count_flops(run);
     *seconds /= (double)run->batch;
   }
-  close_run(run);
+  close_bench(run);
   return good;
 }
 

@@ -235,7 +235,7 @@ static bool run_portable_bench(struct network_bench *bench, const char *reason, 
   return bench_passes(bench->device, run_once, bench, &bench->seconds, error);
 }
 
-static bool run(struct network_bench *bench, struct error *error) {
+static bool time_network(struct network_bench *bench, struct error *error) {
   struct error reason;
   size_t count = bench->batch < CHECKED ? bench->batch : CHECKED;
   struct block_setup setup = {.batch = bench->batch,
@@ -273,7 +273,7 @@ bool bench_network(struct call *call, struct device *device, struct error *error
                                 .train = call_flag(call, "train")};
   struct kernel_setup setup = {bench.n, bench.n, false, call_flag(call, "kernels")};
   if (!kernels_open(&bench.kernels, device, &kernel_table, &setup, error)) return false;
-  bool good = run(&bench, error) && bench_copy(device, &bench.copy_bandwidth, error) &&
+  bool good = time_network(&bench, error) && bench_copy(device, &bench.copy_bandwidth, error) &&
               print_result(&bench, call_flag(call, "json"), call_flag(call, "profile"), error);
   size_t bytes = 4 * (bench.batch + 1) * pixels_of(&bench);
   close_target(&bench);

@@ -246,7 +246,7 @@ static bool check_inference(const struct options *options, struct error *error) 
   return bench_check_scans(options, "inference", error) && check_network(options, error);
 }
 
-static bool run(struct call *call, struct error *error) {
+static bool run_bench(struct call *call, struct error *error) {
   static const struct {
     const char *name, *section;
     bool (*check)(const struct options *options, struct error *error);
@@ -331,5 +331,5 @@ const struct command command_bench = {
     .operands_least = 1,
     .operands_most = 64,
     .flags = flags,
-    .run = run,
+    .run = run_bench,
 };

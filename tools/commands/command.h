@@ -1,5 +1,5 @@
 /* Subcommands as rows: from them come dispatch, --help on both levels, completion, the man page.
- * Each subcommand is one file cmd_NAME.c that defines `const struct command command_NAME`. */
+ * Each subcommand is one file tools/commands/NAME.c that defines `const struct command command_NAME`. */
 #ifndef L2SR_TOOLS_COMMAND_H
 #define L2SR_TOOLS_COMMAND_H
 
@@ -20,6 +20,7 @@ enum { OPERANDS_MOST = 256, GIVEN_MOST = 64 };
 
 struct call {
   const struct command *command;
+  const struct command *const *list; /* all commands, ended by NULL */
   struct arena *arena; /* lives until the command returns */
   struct options
       options;       /* defaults, then the scene file (when the command takes one), then flags and --set */
@@ -50,9 +51,8 @@ struct command {
 
 extern const struct command *const command_list[]; /* commands.c; ended by NULL */
 /* Whether the flag names a file or a folder. */
-bool command_names_path(const struct flag *flag);
-
-extern const struct flag common_flags[]; /* --device, --set, --kernels, --quiet, --verbose, --help */
+bool flag_names_path(const struct flag *flag);
+extern const struct flag common_flags[]; /* flags.c: --device, --set, --kernels, --quiet, --verbose, --help */
 
 /* Sets call->options anew: defaults, the scene (NULL: none), the flags that are option rows, then --set.
  * A name without '/' is also looked for with .yaml and in the installed scenes folder. */

@@ -546,7 +546,7 @@ static bool finish_report(struct call *call, const struct report *report, struct
   return true;
 }
 
-static bool run(struct call *call, struct error *error) {
+static bool run_compare(struct call *call, struct error *error) {
   struct report report = {.call = call, .json = call_flag(call, "json")};
   const char *a = call->operand[0], *b = call->operand[1];
   if (!read_tolerance(call, &report.tolerance, error)) return false;
@@ -575,5 +575,5 @@ const struct command command_compare = {
     .operands_least = 2,
     .operands_most = 2,
     .flags = flags,
-    .run = run,
+    .run = run_compare,
 };

@@ -286,8 +286,8 @@ static bool print_commands(struct call *call, struct error *error) {
       {"name", 10, false}, {"operands", 18, false}, {"doc", 0, false}, {NULL, 0, false}};
   (void)error;
   print_header(call, columns);
-  for (size_t i = 0; command_list[i]; i++) {
-    const struct command *row = command_list[i];
+  for (size_t i = 0; call->list[i]; i++) {
+    const struct command *row = call->list[i];
     print_row(call, columns, (const char *const[]){row->name, row->operands ? row->operands : "", row->doc});
   }
   return true;
@@ -312,8 +312,8 @@ static void print_flags_of(const struct call *call, const char *command, const s
 static bool print_flags(struct call *call, struct error *error) {
   (void)error;
   print_flags_of(call, NULL, NULL);
-  for (size_t i = 0; command_list[i]; i++)
-    print_flags_of(call, command_list[i]->name, command_list[i]->flags);
+  for (size_t i = 0; call->list[i]; i++)
+    print_flags_of(call, call->list[i]->name, call->list[i]->flags);
   print_flags_of(call, "*", common_flags);
   return true;
 }
@@ -465,8 +465,8 @@ static bool print_scene(struct call *call, struct error *error) {
 
 #define DEFINE_PRINT(name)                                                                                   \
   static bool print_##name(struct call *call, struct error *error) {                                         \
-    (void)call, (void)error;                                                                                 \
-    help_##name(stdout);                                                                                     \
+    (void)error;                                                                                             \
+    help_##name(call->list, stdout);                                                                         \
     return true;                                                                                             \
   }
 DEFINE_PRINT(bash)
@@ -518,7 +518,7 @@ static bool check_topic(const struct call *call, const struct topic *topic, stru
   return true;
 }
 
-static bool run(struct call *call, struct error *error) {
+static bool run_describe(struct call *call, struct error *error) {
   const struct topic *topic = find_topic(call, error);
   return topic && check_topic(call, topic, error) && topic->print(call, error);
 }
@@ -543,5 +543,5 @@ const struct command command_describe = {
     .operands_least = 1,
     .operands_most = 2,
     .flags = flags,
-    .run = run,
+    .run = run_describe,
 };

@@ -42,7 +42,7 @@ static void print_setting(const struct evaluation *evaluation, const struct opti
   printf(" %10s\n", "scans/s");
 }
 
-static void print_run(const struct options *options, const struct evaluate_run *run) {
+static void print_result(const struct options *options, const struct evaluate_run *run) {
   printf("  %-26s", run->sampler->name);
   for (size_t m = 0; m < METRICS; m++) {
     double mean, std;
@@ -74,7 +74,7 @@ static void print_table(const struct evaluation *evaluation, const struct option
   for (size_t first = 0, count; first < evaluation->run_count; first += count) {
     count = count_runs(evaluation, first);
     print_setting(evaluation, options, &evaluation->runs[first].acquisition);
-    for (size_t r = first; r < first + count; r++) print_run(options, &evaluation->runs[r]);
+    for (size_t r = first; r < first + count; r++) print_result(options, &evaluation->runs[r]);
     paired_print(evaluation, first, count, shown, stdout);
   }
   printf("\nmean +- population standard deviation over scans; data range by %s; %s\n",
@@ -342,7 +342,7 @@ static bool check_scenes(struct call *call, struct error *error) {
   return call_scene(call, first, error);
 }
 
-static bool run(struct call *call, struct error *error) {
+static bool run_evaluate(struct call *call, struct error *error) {
   if (!call->operand_count && cross_is_asked(&call->options)) return run_pairs(call, error);
   if (!check_scenes(call, error)) return false;
   name_folder(call, call->operand_count);
@@ -377,5 +377,5 @@ const struct command command_evaluate = {
     .takes_scene = true,
     .operands_most = 64,
     .flags = flags,
-    .run = run,
+    .run = run_evaluate,
 };

@@ -80,7 +80,7 @@ static void print_entry(const char *name, const char *doc, FILE *file) {
 static const char *flag_doc(const struct flag *flag, struct arena *arena) {
   static const char empty[] = "; empty: ";
   const char *doc = flag->doc ? flag->doc : option_find(&option_table, flag->key)->doc;
-  const char *end = command_names_path(flag) ? strstr(doc, empty) : NULL;
+  const char *end = flag_names_path(flag) ? strstr(doc, empty) : NULL;
   if (!end) return doc;
   return arena_text(arena, "%.*s; else %s", (int)(end - doc), doc, end + sizeof empty - 1);
 }
@@ -99,9 +99,9 @@ static void print_flags(const struct flag *flags, FILE *file) {
   arena_close(arena);
 }
 
-void help_program(FILE *file) {
+void help_program(const struct command *const *list, FILE *file) {
   fprintf(file, "usage: l2sr COMMAND [operands] [flags]\n\ncommands:\n");
-  for (size_t i = 0; command_list[i]; i++) print_entry(command_list[i]->name, command_list[i]->doc, file);
+  for (size_t i = 0; list[i]; i++) print_entry(list[i]->name, list[i]->doc, file);
   fprintf(file, "\nflags of every command:\n");
   print_flags(common_flags, file);
   fprintf(file, "\nflags without a command:\n");
@@ -218,23 +218,23 @@ static void print_bash_command(const struct command *command, FILE *file) {
           "' -- \"$word\")\n    else\n      mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n    fi;;\n");
 }
 
-void help_bash(FILE *file) {
+void help_bash(const struct command *const *list, FILE *file) {
   fprintf(file, "# bash completion of l2sr, printed by `l2sr describe completion-bash`\n_l2sr() {\n"
                 "  local word=\"${COMP_WORDS[COMP_CWORD]}\" previous=\"${COMP_WORDS[COMP_CWORD - 1]}\"\n"
                 "  local command=\"${COMP_WORDS[1]}\"\n  COMPREPLY=()\n"
                 "  if [ \"$word\" = = ]; then\n    word=\n  elif [ \"$previous\" = = ]; then\n"
                 "    previous=\"${COMP_WORDS[COMP_CWORD - 2]}\"\n  fi\n"
                 "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    mapfile -t COMPREPLY < <(compgen -W '");
-  for (size_t i = 0; command_list[i]; i++) fprintf(file, " %s", command_list[i]->name);
+  for (size_t i = 0; list[i]; i++) fprintf(file, " %s", list[i]->name);
   fprintf(file, " --help --version' -- \"$word\")\n    return\n  fi\n  case \"$command/$previous\" in\n");
-  for (size_t i = 0; command_list[i]; i++)
-    for (const struct flag *flag = command_list[i]->flags; flag && flag->name; flag++)
-      print_bash_value(command_list[i]->name, flag, file);
+  for (size_t i = 0; list[i]; i++)
+    for (const struct flag *flag = list[i]->flags; flag && flag->name; flag++)
+      print_bash_value(list[i]->name, flag, file);
   print_bash_keys(file);
   for (const struct flag *flag = common_flags; flag->name; flag++)
     if (strcmp(flag->name, "set")) print_bash_value("*", flag, file);
   fprintf(file, "  *)\n  case \"$command/$word\" in\n");
-  for (size_t i = 0; command_list[i]; i++) print_bash_command(command_list[i], file);
+  for (size_t i = 0; list[i]; i++) print_bash_command(list[i], file);
   fprintf(file, "  *) mapfile -t COMPREPLY < <(compgen -f -- \"$word\");;\n  esac;;\n  esac\n}\n"
                 "complete -o filenames -F _l2sr l2sr\n");
 }
@@ -272,21 +272,21 @@ static void print_zsh_command(const struct command *command, FILE *file) {
   fprintf(file, "      '*:file:_files';;\n");
 }
 
-void help_zsh(FILE *file) {
+void help_zsh(const struct command *const *list, FILE *file) {
   fprintf(file, "#compdef l2sr\n# zsh completion of l2sr, printed by `l2sr describe completion-zsh`\n"
                 "_l2sr_keys() {\n  compadd -S '' --");
   for (size_t i = 0; i < option_table.count; i++)
     fprintf(file, " %s.%s=", option_table.rows[i].section, option_table.rows[i].name);
   fprintf(file, "\n}\n_l2sr() {\n  local -a commands\n  commands=(\n");
-  for (size_t i = 0; command_list[i]; i++) {
-    fprintf(file, "    '%s:", command_list[i]->name);
-    print_quoted(command_list[i]->doc, ":\\", "'\\''", file);
+  for (size_t i = 0; list[i]; i++) {
+    fprintf(file, "    '%s:", list[i]->name);
+    print_quoted(list[i]->doc, ":\\", "'\\''", file);
     fprintf(file, "'\n");
   }
   fprintf(file, "  )\n  if (( CURRENT == 2 )); then\n    _describe command commands\n"
                 "    compadd -- --help --version\n    return\n  fi\n"
                 "  shift words\n  (( CURRENT-- ))\n  case $words[1] in\n");
-  for (size_t i = 0; command_list[i]; i++) print_zsh_command(command_list[i], file);
+  for (size_t i = 0; list[i]; i++) print_zsh_command(list[i], file);
   fprintf(file, "  esac\n}\n"
                 "if [[ $funcstack[1] == _l2sr ]]; then _l2sr \"$@\"; else compdef _l2sr l2sr; fi\n");
 }
@@ -328,9 +328,9 @@ static void print_fish_command(const struct command *command, FILE *file) {
   fputs("'\n", file);
 }
 
-void help_fish(FILE *file) {
+void help_fish(const struct command *const *list, FILE *file) {
   fprintf(file, "# fish completion of l2sr, printed by `l2sr describe completion-fish`\n");
-  for (size_t i = 0; command_list[i]; i++) print_fish_command(command_list[i], file);
+  for (size_t i = 0; list[i]; i++) print_fish_command(list[i], file);
   for (const struct flag *flag = common_flags; flag->name; flag++)
     print_fish_flag("not __fish_use_subcommand", flag, file);
   fprintf(file, "complete -c l2sr -n __fish_use_subcommand -l help -d 'prints the help'\n"
@@ -422,7 +422,7 @@ static void print_man_surroundings(FILE *file) {
                 ".TP\n129, 130, 143\nHung up, interrupted or terminated; unfinished files are removed.\n");
 }
 
-void help_man(FILE *file) {
+void help_man(const struct command *const *list, FILE *file) {
   fprintf(file,
           ".TH L2SR 1 \"\" \"l2sr %s\" \"User Commands\"\n.SH NAME\n"
           "l2sr \\- learning to sample and reconstruct accelerated MRI\n"
@@ -433,7 +433,7 @@ void help_man(FILE *file) {
           "protocol. Results go to the standard output, the log to the standard error.\n"
           ".SH COMMANDS\n",
           L2SR_VERSION);
-  for (size_t i = 0; command_list[i]; i++) print_man_command(command_list[i], file);
+  for (size_t i = 0; list[i]; i++) print_man_command(list[i], file);
   fprintf(file, ".SH \"FLAGS OF EVERY COMMAND\"\n"
                 "\\fB\\-\\-\\fIname value\\fR and \\fB\\-\\-\\fIname\\fB=\\fIvalue\\fR mean the same;\n"
                 "\\fB\\-\\-\\fR ends the flags.\n");

@@ -4,13 +4,14 @@
 
 #include "tools/commands/command.h"
 
-void help_program(FILE *file);
+/* list: the commands, ended by NULL. */
+void help_program(const struct command *const *list, FILE *file);
 void help_command(const struct command *command, FILE *file);
 
-void help_bash(FILE *file);
-void help_zsh(FILE *file);
-void help_fish(FILE *file);
-void help_man(FILE *file); /* man(7) macros */
+void help_bash(const struct command *const *list, FILE *file);
+void help_zsh(const struct command *const *list, FILE *file);
+void help_fish(const struct command *const *list, FILE *file);
+void help_man(const struct command *const *list, FILE *file); /* man(7) macros */
 
 /* "u32", "f64", ... */
 const char *help_type(enum option_type type);

@@ -1,6 +1,6 @@
 /* Lists what is here: OpenCL devices, library versions, the kernel cache. */
 #include "engine/base/log.h"
-#include "engine/device/program.h"
+#include "engine/device/program_cache.h"
 #include "tools/commands/command.h"
 
 #include <cairo.h>
@@ -138,7 +138,7 @@ static bool find_taken(const struct call *call, struct view *view, struct error 
   return true;
 }
 
-static bool run(struct call *call, struct error *error) {
+static bool run_info(struct call *call, struct error *error) {
   struct view view = {.json = call_flag(call, "json"), .taken = SIZE_MAX};
   bool good = find_taken(call, &view, error);
   print_libraries(&view, call->arena);
@@ -161,5 +161,5 @@ const struct command command_info = {
     .more = "The device that a command with the same --device would use is marked as taken. The exit "
             "status is 1 where there is no OpenCL device.",
     .flags = flags,
-    .run = run,
+    .run = run_info,
 };

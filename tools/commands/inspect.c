@@ -580,7 +580,7 @@ static bool is_split_given(const struct call *call) {
   return given;
 }
 
-static bool run(struct call *call, struct error *error) {
+static bool run_inspect(struct call *call, struct error *error) {
   const char *path = call->operand[0];
   call->options.data.path = path;
   call->options.data.patient_split |= call_flag(call, "patient-split") != NULL;
@@ -610,5 +610,5 @@ const struct command command_inspect = {
     .operands_least = 1,
     .operands_most = 1,
     .flags = flags,
-    .run = run,
+    .run = run_inspect,
 };

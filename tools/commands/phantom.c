@@ -11,7 +11,7 @@ static void print_split(const struct options *options, const char *folder, const
   printf(", images %ux%u\n", options->phantom.size, options->phantom.size);
 }
 
-static bool run(struct call *call, struct error *error) {
+static bool run_phantom(struct call *call, struct error *error) {
   const struct options *options = &call->options;
   const char *folder = call->operand[0];
   if (!phantom_write(options, folder, error)) return false;
@@ -47,5 +47,5 @@ const struct command command_phantom = {
     .operands_least = 1,
     .operands_most = 1,
     .flags = flags,
-    .run = run,
+    .run = run_phantom,
 };

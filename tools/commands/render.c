@@ -148,7 +148,7 @@ static bool render(struct call *call, struct device *device, struct error *error
   return good;
 }
 
-static bool run(struct call *call, struct error *error) {
+static bool run_render(struct call *call, struct error *error) {
   return call_on_device(call, render, error);
 }
 
@@ -170,5 +170,5 @@ const struct command command_render = {
             "scores of evaluate.metrics below, and prints their paths.",
     .takes_scene = true,
     .flags = flags,
-    .run = run,
+    .run = run_render,
 };

@@ -43,7 +43,7 @@ static bool read_figures(const struct call *call, struct report_config *config, 
              : fail_usage(error, "--figures is '%s'; it must be pdf, svg or png", name);
 }
 
-static bool run(struct call *call, struct error *error) {
+static bool run_report(struct call *call, struct error *error) {
   struct report *report = report_make(call->arena);
   struct report_config config = {.baseline = call_flag(call, "baseline")};
   const char *folder = call_flag(call, "output");
@@ -87,5 +87,5 @@ const struct command command_report = {
     .operands_least = 1,
     .operands_most = 200,
     .flags = flags,
-    .run = run,
+    .run = run_report,
 };

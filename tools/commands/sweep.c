@@ -348,7 +348,7 @@ static bool work(struct call *call, struct device *device, struct error *error) 
   return file_commit(&file, error);
 }
 
-static bool run(struct call *call, struct error *error) {
+static bool run_sweep(struct call *call, struct error *error) {
   struct sweep *sweep = call->own = ARENA_NEW(call->arena, struct sweep, 1);
   if (!*call->options.train.output)
     return fail_usage(error, "train.output is empty; give --output DIR or set it in the scene");
@@ -377,5 +377,5 @@ const struct command command_sweep = {
     .takes_scene = true,
     .sweeps = true,
     .flags = flags,
-    .run = run,
+    .run = run_sweep,
 };

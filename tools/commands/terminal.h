@@ -3,7 +3,7 @@
 #ifndef L2SR_TOOLS_TERMINAL_H
 #define L2SR_TOOLS_TERMINAL_H
 
-#include "engine/base/l2sr.h"
+#include "systems/public/l2sr.h"
 
 void terminal_open(void); /* the program's first call: from here on the library's log is shown */
 /* Levels up to `most` are shown; at first that is L2SR_INFO. Progress is shown with L2SR_INFO. */

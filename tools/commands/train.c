@@ -97,7 +97,7 @@ static void say_new(struct call *call) {
   log_warning("%s holds no training to resume: a new one starts there", folder);
 }
 
-static bool run(struct call *call, struct error *error) {
+static bool run_train(struct call *call, struct error *error) {
   if (!*call->options.train.output)
     return fail_usage(error, "train.output is empty; give --output DIR or set it in the scene");
   say_new(call);
@@ -132,5 +132,5 @@ const struct command command_train = {
             "With tau_step it holds the sampler too: evaluate with --set sampler.tau_step=DIR/best.h5.",
     .takes_scene = true,
     .flags = flags,
-    .run = run,
+    .run = run_train,
 };

@@ -40,7 +40,7 @@ static bool verify_device(struct call *call, struct device *device, struct error
   return good;
 }
 
-static bool run(struct call *call, struct error *error) {
+static bool run_verify(struct call *call, struct error *error) {
   return call_on_device(call, verify_device, error);
 }
 
@@ -59,5 +59,5 @@ const struct command command_verify = {
             "bound.",
     .operands_most = OPERANDS_MOST,
     .flags = flags,
-    .run = run,
+    .run = run_verify,
 };

@@ -115,7 +115,8 @@ static void learn(const float *advantage) {
 int main(void) {
   static const char *const options[] = {"data.size=32", "acquisition.initial_lines=2",
                                         "acquisition.budget=6"};
-  struct l2sr_slices slices = {.values = &image[0][0][0], .count = SLICES, .height = N, .width = N};
+  struct l2sr_slices slices = {
+      .bytes = sizeof slices, .values = &image[0][0][0], .count = SLICES, .height = N, .width = N};
   struct l2sr_config config = {
       .bytes = sizeof config, .overrides = options, .override_count = 3, .slices = &slices, .envs = ENVS};
   const void *acquired, *reward, *slice;

@@ -466,7 +466,7 @@ static bool find_geometry(const struct reading *reading, struct report_setting *
               name);
 }
 
-static bool read_run(struct reading *reading, const char *folder, struct error *error) {
+static bool read_folder(struct reading *reading, const char *folder, struct error *error) {
   struct report *report = reading->report;
   char horizon[32], sampler[128], group[16] = "fixed";
   struct report_run run = {.path = reading->path, .folder = folder, .gamma = NAN};
@@ -542,7 +542,7 @@ static bool read_runs(struct reading *reading, struct error *error) {
     return fail(error, "%s holds no scans of any sampler; evaluate again", reading->path);
   sort_groups(reading);
   for (size_t g = 0; g < reading->group_count; g++)
-    if (!read_run(reading, reading->groups[g], error)) return false;
+    if (!read_folder(reading, reading->groups[g], error)) return false;
   const char *metrics = scene_value(reading->scene, "evaluate", "metrics", reading->report->arena);
   for (size_t m = 0; metrics && m < METRICS; m++) {
     struct arena *arena = reading->report->arena;

@@ -169,6 +169,8 @@ struct report_figure {
 /* Puts the figure into the page and, where one is asked for, a file of its own. */
 bool report_put_figure(struct report_page *page, const struct report_figure *figure, struct error *error);
 
+/* A file that takes its place with the page; the caller opens it. */
+struct report_file *report_add_file(struct report_page *page);
 void report_heading(struct report_page *page, int level, const char *id, const char *text);
 void report_say(struct report_page *page, const char *text); /* a paragraph */
 

@@ -93,7 +93,7 @@ static bool store_choice(struct store *store, const char *group, const struct ev
   return good;
 }
 
-static bool store_run(struct store *store, const struct evaluation *evaluation,
+static bool store_result(struct store *store, const struct evaluation *evaluation,
                       const struct evaluate_run *run, struct error *error) {
   struct arena *arena = arena_open();
   const struct acquisition *setting = &run->acquisition;
@@ -327,7 +327,7 @@ bool results_write(struct results *results, const struct options *options,
       !store_slices(store, evaluation, error))
     return false;
   for (size_t r = 0; r < evaluation->run_count; r++)
-    if (!store_run(store, evaluation, &evaluation->runs[r], error)) return false;
+    if (!store_result(store, evaluation, &evaluation->runs[r], error)) return false;
   /* another run may have ended meanwhile */
   return results_check(results->folder, results->overwrite, error) && commit(results, error);
 }

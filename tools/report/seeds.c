@@ -46,7 +46,7 @@ static size_t count_missing(const struct report *report, const struct family *fa
 }
 
 /* Takes a result into the family, beside what it has. */
-static void see_run(struct family *family, const struct report_run *run) {
+static void count_member(struct family *family, const struct report_run *run) {
   for (size_t i = 0; i < family->count; i++) {
     bool same = !strcmp(family->run[i]->seeds, run->seeds);
     family->same |= same;
@@ -64,7 +64,7 @@ static void find_family(const struct report *report, size_t setting, const char 
   for (size_t r = 0; r < report->runs; r++) {
     const struct report_run *run = &report->run[r];
     if (run->setting != setting || !run->metric[metric] || strcmp(run->base, name)) continue;
-    see_run(family, run);
+    count_member(family, run);
     mean[family->count] = mean_of(report, run, metric);
     family->run[family->count++] = run;
   }

@@ -53,7 +53,7 @@ static bool read_image(struct store *store, struct arena *arena, const char *nam
 }
 
 /* Takes the run into the sheet where its file has images of the row. */
-static bool add_run(struct sheet *sheet, const struct report_run *run, struct error *error) {
+static bool add_result(struct sheet *sheet, const struct report_run *run, struct error *error) {
   struct arena *arena = sheet->page->report->arena;
   struct store *store;
   size_t place;
@@ -163,7 +163,7 @@ static bool put_sheet(struct report_page *page, size_t setting, uint32_t row, st
   sheet->row = row;
   size_t count = report_select(report, setting, page->config->metric, list);
   for (size_t i = 0; i < count; i++)
-    if (!add_run(sheet, list[i], error)) return false;
+    if (!add_result(sheet, list[i], error)) return false;
   return !sheet->runs || put_parts(sheet, error);
 }
 

@@ -279,15 +279,12 @@ static bool has_pairs(const struct report_page *page, size_t set, size_t setting
          find_baseline(page, setting, list);
 }
 
-static bool put_setting(struct report_page *page, size_t setting, struct error *error) {
-  struct report *report = page->report;
-  const struct report_run *list[REPORT_RUNS];
-  size_t metric = page->config->metric, count = report_select(report, setting, metric, list), row = 0;
-  const struct report_run *baseline = find_baseline(page, setting, list);
-  struct tabular table = tabular_make(report->arena, count - 1, 9);
-  struct chart_interval *interval = ARENA_NEW(report->arena, struct chart_interval, count);
+/* The table of a setting's pairs, without its rows. */
+static struct tabular pairs_table(struct report *report, size_t setting, const struct report_run *baseline,
+                                  const struct report_run **list, size_t count, size_t metric) {
   const struct report_set *set = &report->set[report->setting[setting].set];
   const char *noun = clusters_noun(&set->clusters);
+  struct tabular table = tabular_make(report->arena, count - 1, 9);
   const char *heads[] = {"method",
                          "mean difference",
                          "from",
@@ -303,17 +300,18 @@ static bool put_setting(struct report_page *page, size_t setting, struct error *
       arena_text(report->arena, "%s against %s, slice by slice, at %s", score_name(report->arena, metric),
                  baseline->method, report->setting[setting].label);
   table.note = note_of(report, set, list, count);
-  for (size_t i = 0; i < count; i++)
-    if (list[i] != baseline) {
-      put_pair(report, &table, row, list[i], baseline, metric, &interval[row]);
-      row++;
-    }
-  if (!report_put_table(page, &table, error)) return false;
-  const char *across = arena_text(report->arena, "difference in %s", score_name(report->arena, metric));
-  struct chart_intervals chart = {table.title, across, interval, row};
+  return table;
+}
+
+static bool put_intervals(struct report_page *page, const struct tabular *table, const struct report_set *set,
+                          const struct chart_interval *interval, size_t rows, struct error *error) {
+  struct report *report = page->report;
+  const char *across =
+      arena_text(report->arena, "difference in %s", score_name(report->arena, page->config->metric));
+  struct chart_intervals chart = {table->title, across, interval, rows};
   struct report_figure figure = {
-      table.file,
-      table.title,
+      table->file,
+      table->title,
       arena_text(report->arena,
                  "Mean over %s of their mean differences, with its 95 %% confidence "
                  "interval; right of the line is better.",
@@ -322,6 +320,22 @@ static bool put_setting(struct report_page *page, size_t setting, struct error *
       chart_draw_intervals,
       &chart};
   return report_put_figure(page, &figure, error);
+}
+
+static bool put_setting(struct report_page *page, size_t setting, struct error *error) {
+  struct report *report = page->report;
+  const struct report_run *list[REPORT_RUNS];
+  size_t metric = page->config->metric, count = report_select(report, setting, metric, list), row = 0;
+  const struct report_run *baseline = find_baseline(page, setting, list);
+  const struct report_set *set = &report->set[report->setting[setting].set];
+  struct tabular table = pairs_table(report, setting, baseline, list, count, metric);
+  struct chart_interval *interval = ARENA_NEW(report->arena, struct chart_interval, count);
+  for (size_t i = 0; i < count; i++)
+    if (list[i] != baseline) {
+      put_pair(report, &table, row, list[i], baseline, metric, &interval[row]);
+      row++;
+    }
+  return report_put_table(page, &table, error) && put_intervals(page, &table, set, interval, row, error);
 }
 
 bool report_put_pairs(struct report_page *page, size_t set, struct error *error) {

@@ -178,7 +178,7 @@ void tabular_plain(const struct tabular *table, FILE *file) {
 
 /* ---- CSV ----------------------------------------------------------------------------------------------- */
 
-static bool has_spread(const struct tabular *table, size_t column) {
+static bool has_deviation(const struct tabular *table, size_t column) {
   for (size_t r = 0; r < table->rows; r++)
     if (!isnan(tabular_cell(table, r, column)->spread)) return true;
   return false;
@@ -193,7 +193,7 @@ static bool has_missing(const struct tabular *table, size_t column) {
 static void csv_head(const struct tabular *table, size_t column, FILE *file) {
   const char *head = table->head[column];
   csv_text(file, head);
-  if (has_spread(table, column)) fputc(',', file), csv_text(file, arena_text(table->arena, "%s std", head));
+  if (has_deviation(table, column)) fputc(',', file), csv_text(file, arena_text(table->arena, "%s std", head));
   if (has_missing(table, column))
     fputc(',', file), csv_text(file, arena_text(table->arena, "%s without a score", head));
 }
@@ -204,7 +204,7 @@ static void csv_cell(const struct tabular *table, size_t row, size_t column, FIL
     fprintf(file, "%.9g", cell->value);
   else if (!cell->missing) /* the text is that none has a score */
     csv_text(file, cell->text ? cell->text : "");
-  if (has_spread(table, column)) fputc(',', file);
+  if (has_deviation(table, column)) fputc(',', file);
   if (!isnan(cell->spread)) fprintf(file, "%.9g", cell->spread);
   if (has_missing(table, column)) fprintf(file, ",%zu", cell->missing);
 }

@@ -26,8 +26,17 @@ def place(*names: str) -> pathlib.Path:
     return built if isinstance(built, pathlib.Path) else beside
 
 
-class Slices(ctypes.Structure):
+class Sized(ctypes.Structure):
+    """A structure that begins with its size."""
+
+    def __init__(self, **members: Any) -> None:
+        super().__init__(**members)
+        self.bytes = ctypes.sizeof(self)
+
+
+class Slices(Sized):
     _fields_ = [
+        ("bytes", c_size_t),
         ("values", c_void_p),
         ("count", c_size_t),
         ("coils", c_size_t),
@@ -35,14 +44,6 @@ class Slices(ctypes.Structure):
         ("width", c_size_t),
         ("volume", c_void_p),
     ]
-
-
-class Sized(ctypes.Structure):
-    """A structure that begins with its size."""
-
-    def __init__(self, **members: Any) -> None:
-        super().__init__(**members)
-        self.bytes = ctypes.sizeof(self)
 
 
 STOP = ctypes.CFUNCTYPE(c_int, c_void_p)
@@ -92,9 +93,9 @@ class Shape(Sized):
         ("bytes", c_size_t),
         ("name", c_char_p),
         ("element", c_int),
-        ("rank", c_size_t),
-        ("extent", c_size_t * 4),
         ("total", c_size_t),
+        ("rank", c_size_t),
+        ("extent", POINTER(c_size_t)),
     ]
 
 
@@ -112,13 +113,15 @@ class Run(Sized):
         ("steps", c_size_t),
         ("size", c_size_t),
         ("seconds", c_double),
-        ("mean", c_double * 6),
-        ("deviation", c_double * 6),
-        ("scores", c_void_p * 6),
         ("returns", c_void_p),
         ("mask", c_void_p),
         ("action", c_void_p),
         ("images", c_void_p),
+        ("metrics", c_size_t),
+        ("metric", POINTER(c_int)),
+        ("mean", POINTER(c_double)),
+        ("deviation", POINTER(c_double)),
+        ("scores", POINTER(c_void_p)),
     ]
 
 

@@ -91,9 +91,10 @@ def _run(run: binding.Run) -> dict[str, Any]:
     scans, steps, size = run.scans, run.steps, run.size
     texts = {name: binding.text_of(getattr(run, name)) for name in ("sampler", "geometry", "horizon")}
     numbers = {name: getattr(run, name) for name in ("acceleration", "initial", "budget", "actions", "seconds")}
-    scores = {name: _array(run.scores[place], (scans, steps + 1), np.float32) for place, name in enumerate(binding.METRICS)}
+    metrics = {binding.ARRAYS[run.metric[place]]: place for place in range(run.metrics)}
+    scores = {name: _array(run.scores[place], (scans, steps + 1), np.float32) for name, place in metrics.items()}
     scored = [name for name, values in scores.items() if values is not None]
-    places = {name: binding.METRICS.index(name) for name in scored}
+    places = {name: metrics[name] for name in scored}
     return {
         **texts,
         **numbers,

@@ -13,12 +13,22 @@
  * time: a second call meanwhile, also one from a callback, is refused with L2SR_WRONG_CALL. Two handles work
  * side by side. The library reads and writes numbers in the C locale, whatever the program has set.
  *
- * Structures that grow begin with `bytes`: set it to the sizeof that you compile with, and the rest to 0. */
+ * Growing: a structure begins with `bytes`: set it to the sizeof that you compile with, and the rest to 0. New
+ * members come at its end, so an older program and a newer library understand each other, and a newer program
+ * and an older library where it asks for nothing new. No member is an array of which a later version may want
+ * more: such arrays are pointers with their count. Enumerations grow at their end too, and their numbers stay. */
 #ifndef L2SR_H
 #define L2SR_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* The version of this header; l2sr_version tells the library's. A number grows with the version:
+ * #if L2SR_VERSION_NUMBER >= 10200 is "1.2.0 or later". */
+#define L2SR_VERSION_MAJOR 0
+#define L2SR_VERSION_MINOR 1
+#define L2SR_VERSION_PATCH 0
+#define L2SR_VERSION_NUMBER (10000 * L2SR_VERSION_MAJOR + 100 * L2SR_VERSION_MINOR + L2SR_VERSION_PATCH)
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,6 +49,7 @@ enum l2sr_code {
 };
 
 const char *l2sr_version(void); /* "0.1.0" */
+int l2sr_version_number(void);  /* as L2SR_VERSION_NUMBER */
 /* The text of the last call in this thread that was refused: "" before the first. It stays until the next
  * refusal in this thread. It may hold any bytes of names of files. */
 const char *l2sr_last_error(void);
@@ -72,6 +83,7 @@ enum l2sr_level { L2SR_ERROR, L2SR_WARNING, L2SR_INFO, L2SR_DETAIL };
 typedef void l2sr_line(enum l2sr_level level, const char *text, void *context);
 
 struct l2sr_progress {
+  size_t bytes;            /* of the library's structure: members behind them are not there */
   const char *what, *unit; /* "training", "images" */
   size_t done, total;      /* total 0: not known */
   double seconds;          /* since it began, less those in which kernels compiled */
@@ -81,6 +93,28 @@ struct l2sr_progress {
 typedef void l2sr_advance(struct l2sr_progress *progress, void *context);
 
 void l2sr_on_log(l2sr_line *line, l2sr_advance *advance, void *context); /* NULL: none */
+
+/* Where the library takes its own host memory from; NULL: the C library's calloc and free, as at the start.
+ * What is open when this is called, and what it takes later, stays with the functions that it was opened with,
+ * which are called until it is closed. So an allocator that is set before all else, and outlives all handles,
+ * sees every byte, and gets every byte back once all handles are closed and l2sr_look_with(NULL) has dropped
+ * what was found out about files; but for calls that were broken off (L2SR_NO_MEMORY, L2SR_WRONG_CALL by a
+ * broken rule): what these had opened is lost, and release is not called for it.
+ *
+ * allocate gives memory for any type, as malloc does, or NULL: then the call ends with L2SR_NO_MEMORY. Both
+ * functions may run in any thread, several at once, and under locks of the library: they call nothing of
+ * it, wait for nobody who is in it, and do not leave by longjmp. No step of l2sr_env_step calls them.
+ *
+ * Not by this allocator: what the C library takes for streams, threads, locales and folders' lists, the lines
+ * that l2sr_train hands over, and what other libraries take: HDF5, libyaml, cairo, clFFT, CLBlast, and OpenCL's
+ * drivers, which hold the memory of the device (PoCL's device is the host) and pinned memory (l2sr_env_pin). */
+struct l2sr_allocator {
+  size_t bytes; /* sizeof(struct l2sr_allocator) */
+  void *(*allocate)(size_t bytes, void *context);
+  void (*release)(void *memory, void *context); /* never NULL */
+  void *context;
+};
+enum l2sr_code l2sr_allocate_with(const struct l2sr_allocator *allocator);
 
 /* ---- what to open -------------------------------------------------------------------------------------- */
 
@@ -118,6 +152,7 @@ enum l2sr_scoring {
  * [count][height][width]; or k-space [count][coils][height][width][2], real and imaginary parts, the zero
  * frequency at [height / 2][width / 2]. Images are cropped to data.size, as those of files are. */
 struct l2sr_slices {
+  size_t bytes; /* sizeof(struct l2sr_slices) */
   const float *values;
   size_t count, coils; /* coils 0: images */
   size_t height, width;
@@ -249,7 +284,7 @@ enum l2sr_array {
   L2SR_FINAL_OBSERVATION,  /* + as L2SR_OBSERVATION */
   L2SR_FINAL_STANDARDISED, /* + as L2SR_STANDARDISED */
   L2SR_FINAL_FREE,         /* + as L2SR_FREE */
-  L2SR_ARRAYS
+  L2SR_ARRAYS              /* how many this version has; later ones, metrics too, come before it */
 };
 
 enum l2sr_element { L2SR_U8, L2SR_U32, L2SR_F16, L2SR_F32 };
@@ -258,8 +293,9 @@ struct l2sr_shape {
   size_t bytes;              /* sizeof(struct l2sr_shape), set by the caller */
   const char *name;          /* "observation"; it lives as long as the library */
   enum l2sr_element element;
-  size_t rank, extent[4];    /* rows first; no gaps */
   size_t total;              /* bytes of the whole array */
+  size_t rank;
+  const size_t *extent;      /* [rank], rows first; no gaps. It belongs to the handle, and stays until close */
 };
 enum l2sr_code l2sr_env_shape(l2sr_env *env, enum l2sr_array array, struct l2sr_shape *shape);
 
@@ -332,9 +368,8 @@ enum l2sr_code l2sr_table_close(l2sr_table *table);
 /* Numbers of runs (a sampler at a setting) and of slices. NULL: not asked for. */
 enum l2sr_code l2sr_table_size(l2sr_table *table, size_t *runs, size_t *slices);
 
-enum { L2SR_METRICS = 6 }; /* in the order of L2SR_SSIM to L2SR_MSE */
-
-/* One run. Texts and arrays belong to the table. Scans are one or more of every slice: [trajectory][slice]. */
+/* One run. Texts and arrays belong to the table, and stay until it is closed. Scans are one or more of every
+ * slice: [trajectory][slice]. */
 struct l2sr_run {
   size_t bytes; /* sizeof(struct l2sr_run), set by the caller */
   const char *sampler, *geometry, *horizon;
@@ -342,14 +377,16 @@ struct l2sr_run {
   size_t scans, steps;                             /* steps of a scan; all points are one */
   size_t size;                                     /* N */
   double seconds;
-  double mean[L2SR_METRICS], deviation[L2SR_METRICS]; /* at the end, over scans (population); NaN: none */
-  /* [scans][steps + 1], after 0, 1, ... steps; NULL: not scored. Without evaluate.curves only the last column
-   * is, and the others are NaN. */
-  const float *scores[L2SR_METRICS];
   const float *returns;   /* [scans]: sums of rewards */
   const uint8_t *mask;    /* [scans][actions]: 1 where acquired at the end */
   const uint32_t *action; /* [scans][steps] in their order; of points nothing */
   const float *images;    /* [scans][N][N] reconstructions at the end; NULL without evaluate.images */
+  size_t metrics;                 /* those that this version knows; the next four are [metrics] */
+  const enum l2sr_array *metric;  /* L2SR_SSIM, ...: ask by these which is which */
+  const double *mean, *deviation; /* at the end, over scans (population); NaN: none */
+  /* Each [scans][steps + 1], after 0, 1, ... steps; NULL: not scored. Without evaluate.curves only the last
+   * column is, and the others are NaN. */
+  const float *const *scores;
 };
 enum l2sr_code l2sr_table_run(l2sr_table *table, size_t run, struct l2sr_run *values);
 

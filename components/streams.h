@@ -1,0 +1,16 @@
+/* Streams of random numbers (engine/base/random.h): one a purpose. Kernels have the same numbers in
+ * kernels/common.h. They are part of every result and never change (PROTOCOL 7). */
+#ifndef L2SR_COMPONENTS_STREAMS_H
+#define L2SR_COMPONENTS_STREAMS_H
+
+enum random_stream {
+  STREAM_ORDER = 1,   /* shuffles */
+  STREAM_MASK = 2,    /* random patterns of training data */
+  STREAM_ACTION = 3,  /* choices that are acted on */
+  STREAM_START = 4,   /* initial parameters: GRAPH_STREAM (engine/graph/graph.h) */
+  STREAM_PHANTOM = 5, /* synthetic data */
+  STREAM_EXACT = 6,   /* draws of learned masks */
+  STREAM_MOVE = 7     /* how slices are moved */
+};
+
+#endif

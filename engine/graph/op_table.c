@@ -1,0 +1,28 @@
+/* The operations of this folder. */
+#include "engine/graph/graph.h"
+
+const struct op_desc *const op_table[] = {&op_conv,
+                                          &op_norm,
+                                          &op_relu,
+                                          &op_softplus,
+                                          &op_sigmoid,
+                                          &op_pool,
+                                          &op_up_sample,
+                                          &op_concat,
+                                          &op_linear,
+                                          &op_log_softmax,
+                                          &op_straight_through,
+                                          &op_standardise,
+                                          &op_fourier,
+                                          &op_inverse_fourier,
+                                          &op_multiply,
+                                          &op_magnitude,
+                                          &op_learned,
+                                          &op_scale,
+                                          &op_add,
+                                          &op_rescale,
+                                          &op_exact_threshold,
+                                          &op_detach,
+                                          &op_restore,
+                                          &op_share,
+                                          NULL};

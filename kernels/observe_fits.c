@@ -1,0 +1,15 @@
+/* The sizes that kernels of observe.cl and fourier.cl are written for. */
+#include "kernels/kernels.h"
+
+bool observe_fft_fits(size_t height, size_t width) {
+  (void)height;
+  return width == 32 || width == 64 || width == 128 || width == 256;
+}
+
+bool observe_cells_fft_fits(size_t height, size_t width) {
+  return height == width && observe_fft_fits(height, width);
+}
+
+bool observe_cells_direct_fits(size_t height, size_t width) {
+  return height == width;
+}
