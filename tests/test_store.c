@@ -1654,7 +1654,7 @@ static void a_changed_bit_is_refused_by_name(void **state) {
     support_write(path_of("b.h5"), file, bytes);
     file[at] ^= 1;
     assert_false(read_summed(path_of("b.h5"), &found, &error));
-    assert_int_equal(error.code, L2SR_BAD_FILE);
+    assert_int_equal(error.code, ERROR_FILE);
     assert_holds(error.text, known[i].named);
     assert_holds(error.text, "b.h5");
     assert_holds(error.text, "and it was written with ");

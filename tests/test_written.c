@@ -203,7 +203,7 @@ static void expect_far_refusal(const char *part) {
   struct error error;
   assert_false(read_far(&error));
   assert_true(error.is_busy);
-  assert_int_equal(error.code, L2SR_BAD_FILE);
+  assert_int_equal(error.code, ERROR_FILE);
   assert_holds(error.text, "far in ");
   assert_holds(error.text, "a.h5 lies in another file: ");
   assert_holds(error.text, "far.h5 is ");
@@ -289,7 +289,7 @@ static void more_files_than_may_be_open_are_refused(void **state) {
   }
   assert_holds(error.text, "files more must be open at once for the files that many in ");
   assert_holds(error.text, "and may have 32 (ulimit -n, RLIMIT_NOFILE); raise the limit to 256");
-  assert_int_equal(error.code, L2SR_FAILED);
+  assert_int_equal(error.code, ERROR_FAILED);
   limited.rlim_cur = 4;
   assert_int_equal(setrlimit(RLIMIT_NOFILE, &limited), 0);
   struct store *store;

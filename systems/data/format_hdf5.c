@@ -1,4 +1,5 @@
 /* fastMRI's files (PROTOCOL 8): HDF5 with images or k-space in a dataset, and facts beside it. */
+#include "engine/base/hash.h"
 #include "engine/device/program.h"
 #include "engine/files/store.h"
 #include "systems/data/format.h"

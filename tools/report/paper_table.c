@@ -1,5 +1,6 @@
 #include "tools/report/paper_table.h"
 
+#include "engine/base/hash.h"
 #include "engine/base/log.h"
 #include "engine/base/text.h"
 #include "engine/device/program.h"
