@@ -601,9 +601,14 @@ static tensor build_absolute_sum(struct graph *graph, tensor x) {
   return net_unet_sum(graph, conv2d(graph, x, "r", 1, 3), x, true);
 }
 
+static struct scan_shape shape_of(struct graph *graph, tensor x, enum acquisition_geometry geometry) {
+  const struct tensor_shape *shape = &graph_node(graph, x)->shape;
+  return scan_shape_make((size_t)shape->height, (size_t)shape->width, geometry);
+}
+
 /* All of LOUPE's training from complex images, with the step replaced by the sigmoid. */
 static tensor build_loupe_complex(struct graph *graph, tensor x) {
-  struct net_loupe_setup setup = {.size = graph_node(graph, x)->shape.width,
+  struct net_loupe_setup setup = {.shape = shape_of(graph, x, GEOMETRY_LINES),
                                   .budget = 3,
                                   .seed = 5,
                                   .slope = 2,
@@ -616,7 +621,7 @@ static tensor build_loupe_complex(struct graph *graph, tensor x) {
 
 /* Builds LOUPE's graph of points. */
 static tensor build_loupe_points(struct graph *graph, tensor x) {
-  struct net_loupe_setup setup = {.size = graph_node(graph, x)->shape.width,
+  struct net_loupe_setup setup = {.shape = shape_of(graph, x, GEOMETRY_POINTS),
                                   .points = true,
                                   .budget = 9,
                                   .seed = 5,
@@ -632,7 +637,7 @@ static tensor build_loupe_points(struct graph *graph, tensor x) {
  * the reconstructor of every pass and the sampler of every step are the same. */
 static tensor build_tau(struct graph *graph, tensor x, enum net_view_kind view, bool adaptive) {
   bool complex = view == VIEW_COMPLEX;
-  struct net_tau_setup setup = {.size = graph_node(graph, x)->shape.width,
+  struct net_tau_setup setup = {.shape = shape_of(graph, x, GEOMETRY_LINES),
                                 .hidden = 4,
                                 .steps = 2,
                                 .budget = 3,
@@ -648,7 +653,7 @@ static tensor build_tau(struct graph *graph, tensor x, enum net_view_kind view, 
 
 /* The sampler of points is a U-Net. */
 static tensor build_tau_points(struct graph *graph, tensor x) {
-  struct net_tau_setup setup = {.size = graph_node(graph, x)->shape.width,
+  struct net_tau_setup setup = {.shape = shape_of(graph, x, GEOMETRY_POINTS),
                                 .points = true,
                                 .channels = 2,
                                 .pools = 1,

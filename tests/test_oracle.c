@@ -24,7 +24,7 @@ static void open_network(struct bench *bench, struct device *device) {
   struct error error;
   struct reconstructor_setup setup = {.device = device,
                                       .kernels = bench->simulation.kernels,
-                                      .size = N,
+                                      .shape = {N, N, N},
                                       .channels = 2,
                                       .pools = 2,
                                       .batch = 5};

@@ -45,7 +45,7 @@ static void open_policy(struct bench *bench, struct device *device, size_t batch
   struct error error;
   struct policy_setup setup = {.device = device,
                                .kernels = bench->simulation.kernels,
-                               .size = N,
+                               .shape = {N, N, N},
                                .channels = 2,
                                .pools = 2,
                                .hidden = 8,
@@ -148,7 +148,7 @@ static void comes_back_from_a_file(void **state) {
   assert_good(policy_is_dense(support_path(&folder, "a.h5"), &dense, &error), &error);
   assert_true(dense);
   struct policy_setup setup = {
-      .device = *state, .kernels = bench.simulation.kernels, .size = N, .batch = MOST};
+      .device = *state, .kernels = bench.simulation.kernels, .shape = {N, N, N}, .batch = MOST};
   assert_good(policy_load(&again, support_path(&folder, "a.h5"), &setup, &error), &error);
   estimate(&bench);
   struct policy *both[] = {&bench.policy, &again};
@@ -159,7 +159,7 @@ static void comes_back_from_a_file(void **state) {
   }
   assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
   policy_close(&again);
-  setup.size = 2 * N;
+  setup.shape = (struct scan_shape){2 * N, 2 * N, 2 * N};
   assert_false(policy_load(&again, support_path(&folder, "a.h5"), &setup, &error));
   assert_holds(error.text, "it was trained with data.size 32 (attribute network_size), and data.size is 64");
   close_bench(&bench);

@@ -30,7 +30,7 @@ static void open_policy(struct bench *bench, struct device *device, size_t batch
   struct error error;
   struct policy_setup setup = {.device = device,
                                .kernels = bench->simulation.kernels,
-                               .size = N,
+                               .shape = {N, N, N},
                                .channels = 2,
                                .pools = 2,
                                .hidden = 16,
@@ -252,7 +252,7 @@ static void facts_are_as_defined(void **state) {
   uint32_t action[8] = {4, 5, 4, 5, 5, 4, 6, 6};
   double sum[N], square[N], count[N];
   uint64_t mask[4];
-  struct simulation simulation = {.acquisition = {.lines = N}};
+  struct simulation simulation = {.acquisition = {.shape = {N, N, N}}};
   struct rollout rollout = {
       .simulation = &simulation, .scans = 4, .steps = 2, .rows = 8, .group = {.members = 2}};
   struct rollout_copy copy = {reward, value, target, advantage, action, sum, square, count, mask};

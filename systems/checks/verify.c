@@ -437,7 +437,7 @@ static bool check_kernel(const struct verify *verify, const struct kernel_desc *
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
     for (int half = 0; half <= uses_real(row); half++) {
       size_t height = sizes[s][0], width = sizes[s][1],
-             shape[SHAPE_COUNT] = {1, width, width, height * width, 3 * height * width};
+             shape[SHAPE_COUNT] = {1, height, width, width, height * width, 3 * height * width};
       struct check_sizes check = {.rows = row->launch == LAUNCH_ITEM ? 1000 : 5,
                                   .height = height,
                                   .width = width,

@@ -173,14 +173,15 @@ static bool check_slices(const struct options *options, struct error *error) {
 static bool check_candidates(const struct options *options, const struct acquisition *acquisition,
                              struct error *error) {
   const struct geometry *geometry = geometry_of(acquisition);
-  uint32_t free_actions = acquisition->lines - acquisition->initial_lines, wanted = options->lbcs.candidates;
+  uint32_t free_actions = acquisition->shape.actions - acquisition->initial_lines,
+           wanted = options->lbcs.candidates;
   const char *initial = geometry->points ? "acquisition.initial_side" : "acquisition.initial_lines";
   if (wanted > free_actions)
     return fail_usage(
         error,
         "lbcs.candidates is %u; %u of %u %ss are free after the initial ones (%s), set it lower, or "
         "to 0 for all",
-        wanted, free_actions, acquisition->lines, geometry->one, initial);
+        wanted, free_actions, acquisition->shape.actions, geometry->one, initial);
   if (wanted || !geometry->points) return true;
   return fail_usage(
       error,
@@ -236,7 +237,7 @@ static bool open_validation(struct lbcs *lbcs, const struct trainer_config *conf
 static bool count_slices(struct lbcs *lbcs, struct error *error) {
   const struct options *options = lbcs->trainer.options;
   size_t loaded = lbcs->train.report.slices, wanted = options->lbcs.slices, slices = wanted ? wanted : loaded;
-  uint32_t candidates = options->lbcs.candidates ? options->lbcs.candidates : lbcs->acquisition.lines;
+  uint32_t candidates = options->lbcs.candidates ? options->lbcs.candidates : lbcs->acquisition.shape.actions;
   if (wanted > loaded) return refuse_slices(options, loaded, error);
   lbcs->slices = slices;
   if (slices <= UINT32_MAX / candidates) return true;
@@ -270,7 +271,7 @@ static const struct system load_initial = {.name = "load_initial",
 static bool open_mask(struct lbcs *lbcs, struct error *error) {
   struct world *world = lbcs->train.simulation.world, *other = lbcs->validation.simulation.world;
   struct arena *arena = lbcs->trainer.arena;
-  size_t actions = lbcs->acquisition.lines, envs = world_capacity(other, TABLE_ENV);
+  size_t actions = lbcs->acquisition.shape.actions, envs = world_capacity(other, TABLE_ENV);
   uint8_t *initial = arena_try(arena, actions);
   lbcs->order = arena_try_array(arena, sizeof(uint32_t), lbcs->train.report.slices);
   lbcs->room = arena_try_array(arena, sizeof(float), actions > envs ? actions : envs);
@@ -408,9 +409,10 @@ static const struct system load_mask = {.name = "load_mask",
 static bool write_mask(const struct lbcs *lbcs, struct arena *arena, struct store *store,
                        struct error *error) {
   struct world *world = lbcs->trainer.world;
-  size_t actions = lbcs->acquisition.lines, size = lbcs->acquisition.size, taken = lbcs->trainer.done;
+  const struct scan_shape *scan = &lbcs->acquisition.shape;
+  size_t actions = scan->actions, taken = lbcs->trainer.done;
   bool points = geometry_of(&lbcs->acquisition)->points;
-  const size_t shape[] = {points ? size : actions, size};
+  const size_t shape[] = {points ? scan->height : actions, scan->width};
   uint8_t *mask = ARENA_NEW(arena, uint8_t, actions);
   uint32_t *order = ARENA_NEW(arena, uint32_t, taken);
   struct world_use before = world_enter(world, &save_mask);
@@ -435,7 +437,7 @@ static bool write(const struct trainer *trainer, struct store *store, struct err
 /* The column that is carried must be the initial mask with these actions. */
 static bool check_order(const struct lbcs *lbcs, const uint32_t *order, const uint8_t *mask,
                         struct arena *arena) {
-  size_t actions = lbcs->acquisition.lines;
+  size_t actions = lbcs->acquisition.shape.actions;
   uint8_t *grown = ARENA_NEW(arena, uint8_t, actions);
   acquisition_initial(&lbcs->acquisition, grown);
   for (size_t i = 0; i < lbcs->trainer.done; i++) {
@@ -449,7 +451,7 @@ static bool read_order(struct lbcs *lbcs, struct arena *arena, struct store *sto
   struct world *world = lbcs->trainer.world;
   size_t taken = lbcs->trainer.done;
   uint32_t *order = ARENA_NEW(arena, uint32_t, taken);
-  uint8_t *mask = ARENA_NEW(arena, uint8_t, lbcs->acquisition.lines);
+  uint8_t *mask = ARENA_NEW(arena, uint8_t, lbcs->acquisition.shape.actions);
   if (!store_read_known(store, "order", STORE_U32, taken, order, error)) return false;
   struct world_use before = world_enter(world, &load_mask);
   world_read(world, SCENE_grown, 0, 1, mask);

@@ -320,7 +320,7 @@ struct event_picture policy_training_picture(const struct trainer *trainer, stru
   unsigned char *pixel = arena_new(arena, count);
   for (size_t i = 0; i < count; i++)
     pixel[i] = (unsigned char)lround(255 * sqrt(training->choices[i] / scans));
-  return (struct event_picture){"policy/choices", pixel, training->acquisition.lines,
+  return (struct event_picture){"policy/choices", pixel, training->acquisition.shape.actions,
                                 training->acquisition.budget};
 }
 
@@ -330,7 +330,7 @@ const struct trainer_value policy_score_values[] = {
 
 bool policy_training_write(const struct trainer *trainer, struct store *store, struct error *error) {
   const struct policy_training *training = (const struct policy_training *)trainer;
-  size_t shape[] = {training->acquisition.budget, training->acquisition.lines};
+  size_t shape[] = {training->acquisition.budget, training->acquisition.shape.actions};
   return policy_write(&training->policy, store, error) &&
          (!training->choices ||
           store_write(store, "choices", STORE_U32, 2, shape, training->choices, true, error));

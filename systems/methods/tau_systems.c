@@ -135,7 +135,7 @@ static void run_draw(struct world *world, void *context) {
   if (tau->adaptive) world_touch(world, FORWARD_READS(RECONSTRUCTOR), FORWARD_WRITES(RECONSTRUCTOR));
   tau_encode(tau, world, world_in(world, EPOCH_slice), first, start + (uint32_t)first, images);
   tau_run(tau, images);
-  kernel_run(world_kernels(world), "loupe_keep", images * tau->acquisition.lines,
+  kernel_run(world_kernels(world), "loupe_keep", images * tau->acquisition.shape.actions,
              ARGS(graph_arg(ARG_IN, tau_mask(tau, tau->steps)), world_part(world, EPOCH_mask),
                   arg_u32((uint32_t)first)));
 }
@@ -189,13 +189,16 @@ static void add_draw(struct training *training, struct schedule *schedule) {
 
 static bool check(const struct options *options, struct error *error) {
   if (!masks_check(options, "tau_step", error)) return false;
-  if (options->acquisition.geometry != GEOMETRY_POINTS || options->data.size % (1u << options->tau.pools) == 0)
+  const struct scan_shape shape = scan_shape_of(options);
+  uint32_t multiple = 1u << options->tau.pools;
+  char size[SCAN_SHAPE_TEXT];
+  if (options->acquisition.geometry != GEOMETRY_POINTS ||
+      (shape.height % multiple == 0 && shape.width % multiple == 0))
     return true;
-  return fail_usage(
-      error,
-      "train.method is tau_step and acquisition.geometry points: its sampler halves images of "
-      "data.size %u %u times (tau.pools); set it to a multiple of %u, or tau.pools lower",
-      options->data.size, options->tau.pools, 1u << options->tau.pools);
+  return fail_usage(error,
+                    "train.method is tau_step and acquisition.geometry points: its sampler halves images of "
+                    "data.size %s %u times (tau.pools); set it to a multiple of %u, or tau.pools lower",
+                    scan_shape_text(&shape, size), options->tau.pools, multiple);
 }
 
 static uint32_t passes(const struct options *options) {

@@ -146,9 +146,10 @@ static size_t parts_bytes(const struct training *training) {
 
 static bool open_loss(struct training *training, struct error *error) {
   struct trainer *trainer = &training->trainer;
-  size_t n = trainer->options->data.size;
+  const struct scan_shape shape = scan_shape_of(trainer->options);
   if (!loss_open(&training->loss, trainer->device, training->train.simulation.kernels,
-                 (enum loss_kind)trainer->options->train.loss, n, n, training->reconstructor.batch, error))
+                 (enum loss_kind)trainer->options->train.loss, shape.height, shape.width,
+                 training->reconstructor.batch, error))
     return false;
   training->parts = device_buffer(trainer->device, parts_bytes(training), "the losses", error);
   training->part = arena_try(trainer->arena, parts_bytes(training));

@@ -105,8 +105,9 @@ void env_array_shape(const struct env *env, enum l2sr_array array, struct l2sr_s
       [ELEMENT_U8] = L2SR_U8, [ELEMENT_U32] = L2SR_U32, [ELEMENT_F32] = L2SR_F32};
   enum element element = element_of(array);
   bool half = world_half(env->simulation.world);
-  size_t elements_a_row = elements_of(env, array), n = env->options.data.size;
-  bool image = elements_a_row == n * n;
+  const struct scan_shape *scan = &env->acquisition.shape;
+  size_t elements_a_row = elements_of(env, array);
+  bool image = elements_a_row == scan_shape_pixels(scan);
   *shape = (struct l2sr_shape){.bytes = shape->bytes,
                                .name = rows[array].name,
                                .element = element != ELEMENT_REAL ? elements[element]
@@ -117,8 +118,8 @@ void env_array_shape(const struct env *env, enum l2sr_array array, struct l2sr_s
                                                             : 1,
                                .extent = {env->envs},
                                .total = bytes_of(env, array)};
-  if (shape->rank > 1) shape->extent[1] = image ? n : elements_a_row;
-  if (shape->rank > 2) shape->extent[2] = n;
+  if (shape->rank > 1) shape->extent[1] = image ? scan->height : elements_a_row;
+  if (shape->rank > 2) shape->extent[2] = scan->width;
 }
 
 /* ---- making them --------------------------------------------------------------------------------------- */

@@ -18,7 +18,7 @@ static const struct system save_terms = {
 /* The policy must give the same for the rows that it is shown once more as in the rollout. */
 static bool check(struct learning *learning, struct error *error) {
   size_t rows = learning->rollout.rows;
-  double limit = log((double)learning->base.trainer.options->data.size) + 1e-3;
+  double limit = log((double)scan_shape_of(learning->base.trainer.options).actions) + 1e-3;
   bool same = learning->base.trainer.options->learn.algorithm == LEARN_A2C; /* PPO's later updates move it */
   learn_step(learning);
   world_get(learning->base.train.simulation.world, &save_terms, ROLLOUT_terms, 0, rows, learning->base.terms);
@@ -46,16 +46,18 @@ static const char *precision_of(const struct learning *learning) {
 static bool print_json(struct learning *learning, double seconds, bool profile, struct error *error) {
   const struct rollout *rollout = &learning->rollout;
   const struct device *device = learning->base.trainer.device;
+  const struct scan_shape shape = scan_shape_of(learning->base.trainer.options);
+  char size[SCAN_SHAPE_TEXT];
   bool good = true;
   printf("{\"bench\":\"learn\",\"device\":");
   json_text(stdout, device->facts.name);
-  printf(",\"size\":%u,\"scans\":%zu,\"envs\":%zu,\"steps\":%zu,\"algorithm\":\"%s\",\"precision\":\"%s\","
+  printf(",\"size\":%s,\"scans\":%zu,\"envs\":%zu,\"steps\":%zu,\"algorithm\":\"%s\",\"precision\":\"%s\","
          "\"policy_batch\":%zu,\"network_batch\":%zu,\"slices\":%zu,\"steps_per_second\":%.6g,"
          "\"milliseconds\":%.6g,\"device_bytes\":%llu",
-         learning->base.trainer.options->data.size, rollout->scans, rollout->launch, rollout->steps,
+         scan_shape_text(&shape, size), rollout->scans, rollout->launch, rollout->steps,
          algorithm_of(learning), precision_of(learning), learning->base.policy.batch,
-         learning->base.reconstructor.batch, learning->base.train.report.slices, (double)rollout->rows / seconds,
-         1e3 * seconds, (unsigned long long)device->bytes);
+         learning->base.reconstructor.batch, learning->base.train.report.slices,
+         (double)rollout->rows / seconds, 1e3 * seconds, (unsigned long long)device->bytes);
   if (profile) printf(",\"parts\":");
   if (profile) good = bench_parts(learning->base.trainer.device, run_once, learning, true, error);
   printf("}\n");
@@ -65,10 +67,11 @@ static bool print_json(struct learning *learning, double seconds, bool profile, 
 static bool print_text(struct learning *learning, double seconds, bool profile, struct error *error) {
   const struct rollout *rollout = &learning->rollout;
   const struct device *device = learning->base.trainer.device;
+  const struct scan_shape shape = scan_shape_of(learning->base.trainer.options);
   printf("learn: %s, %zu scan%s of %zu step%s, %zu at a time, %ux%u, policy %s, on %s\n",
          algorithm_of(learning), rollout->scans, plural(rollout->scans), rollout->steps,
-         plural(rollout->steps), rollout->launch, learning->base.trainer.options->data.size, learning->base.trainer.options->data.size,
-         precision_of(learning), device->facts.name);
+         plural(rollout->steps), rollout->launch, shape.height, shape.width, precision_of(learning),
+         device->facts.name);
   printf("  %s environment-steps/s, %s ms from a rollout to the next\n",
          text_number((double)rollout->rows / seconds, 5).text, text_number(1e3 * seconds, 4).text);
   printf("  %.2f GiB of device memory; %zu observation%s and %zu image%s a pass; %zu training and %zu "
