@@ -140,23 +140,27 @@ static void expect_near(double got, double want, double tolerance) {
  */
 
 /* The rule as PROTOCOL 1.2 writes it: pads, then crops, one whole image after the other. */
-static const float *pad_and_crop(const float *image, size_t height, size_t width, size_t pad, size_t n) {
+static const float *pad_and_crop(const float *image, size_t height, size_t width, size_t pad,
+                                 const struct scan_shape *shape) {
+  size_t rows = shape->height, columns = shape->width;
   size_t h = height < pad ? pad : height, w = width < pad ? pad : width;
   size_t top = (h - height + 1) / 2, left = (w - width + 1) / 2; /* ceiling: the extra line goes before */
-  float *padded = ARENA_NEW(folder.arena, float, h *w), *crop = ARENA_NEW(folder.arena, float, n *n);
+  float *padded = ARENA_NEW(folder.arena, float, h *w), *crop = ARENA_NEW(folder.arena, float, rows *columns);
   for (size_t y = 0; y < height; y++)
     memcpy(padded + (top + y) * w + left, image + y * width, width * sizeof *image);
-  for (size_t y = 0; y < n; y++)
-    memcpy(crop + y * n, padded + ((h - n) / 2 + y) * w + (w - n) / 2, n * sizeof *image);
+  for (size_t y = 0; y < rows; y++)
+    memcpy(crop + y * columns, padded + ((h - rows) / 2 + y) * w + (w - columns) / 2,
+           columns * sizeof *image);
   return crop;
 }
 
-static void expect_crop(size_t height, size_t width, size_t pad, size_t n) {
-  const float *image = draw(height * width), *want = pad_and_crop(image, height, width, pad, n);
-  float *got = ARENA_NEW(folder.arena, float, n *n);
-  volume_crop(image, height, width, pad, &(struct scan_shape){(uint32_t)n, (uint32_t)n, 0}, got);
-  if (memcmp(got, want, n * n * sizeof *got))
-    fail_msg("%zu x %zu padded to %zu, cropped to %zu", height, width, pad, n);
+static void expect_crop(size_t height, size_t width, size_t pad, size_t rows, size_t columns) {
+  const struct scan_shape shape = {(uint32_t)rows, (uint32_t)columns, 0};
+  const float *image = draw(height * width), *want = pad_and_crop(image, height, width, pad, &shape);
+  float *got = ARENA_NEW(folder.arena, float, rows *columns);
+  volume_crop(image, height, width, pad, &shape, got);
+  if (memcmp(got, want, rows * columns * sizeof *got))
+    fail_msg("%zu x %zu padded to %zu, cropped to %zu x %zu", height, width, pad, rows, columns);
 }
 
 static void crops_follow_the_protocol(void **state) {
@@ -167,10 +171,15 @@ static void crops_follow_the_protocol(void **state) {
                                     {33, 34, 35, 33}};
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    expect_crop(cases[i][0], cases[i][1], cases[i][2], cases[i][3]);
+    expect_crop(cases[i][0], cases[i][1], cases[i][2], cases[i][3], cases[i][3]);
+  expect_crop(640, 372, 0, 320, 128);
+  expect_crop(213, 320, 384, 200, 333);
   for (size_t height = 1; height < 14; height++)
     for (size_t width = 1; width < 14; width++)
-      for (size_t pad = 7; pad < 13; pad++) expect_crop(height, width, pad, 7);
+      for (size_t pad = 7; pad < 13; pad++) {
+        expect_crop(height, width, pad, 7, 7);
+        expect_crop(height, width, pad, 5, 6);
+      }
 }
 
 /* 213 -> 384: 86 before, 85 after; -> 256 from 64: the image starts at 22. 320 -> 128: from 96. */

@@ -75,7 +75,7 @@ static void open_bench(struct bench *bench, struct device *device, struct config
   struct simulation_plan plan = trajectories_plan(&bench->options, config.slices, MOST, config.draws, STEPS);
   assert_good(simulation_open(&bench->simulation, device, &bench->options, &plan, &error), &error);
   assert_good(simulation_set(&bench->simulation, &bench->acquisition, &sampler_policy, &error), &error);
-  support_fill_slices(bench->simulation.world, N, (uint32_t)config.slices);
+  support_fill_slices(bench->simulation.world, (uint32_t)config.slices);
   open_policy(bench, device, config.batch);
   struct trajectories_setup setup = {.simulation = &bench->simulation,
                                      .batch = BATCH,

@@ -338,7 +338,7 @@ static void both_ways_agree(void **state) {
       simulation_close(&scene.simulation);
       struct simulation_plan plan = {.slices = 3, .envs = 1, .score_every_step = true, .metrics = "ssim"};
       assert_good(simulation_open(&scene.simulation, *state, &scene.options, &plan, &error), &error);
-      support_fill_slices(scene.simulation.world, N, 3);
+      support_fill_slices(scene.simulation.world, 3);
     } else {
       for (uint32_t i = 0; i < N * N; i++) /* frequencies from the centre on */
         cell[i] = i % N * N + (i / N + N - N / 2) % N;

@@ -60,7 +60,7 @@ static void open_setup(struct bench *bench, struct device *device, const struct 
       rollout_plan(&bench->options, SLICES, launch > batch ? launch : batch, scans * STEPS);
   assert_good(simulation_open(&bench->simulation, device, &bench->options, &plan, &error), &error);
   assert_good(simulation_set(&bench->simulation, &acquisition, &sampler_policy, &error), &error);
-  support_fill_slices(bench->simulation.world, N, SLICES);
+  support_fill_slices(bench->simulation.world, SLICES);
   open_policy(bench, device, batch);
   struct rollout_setup setup = *wanted;
   setup.simulation = &bench->simulation;
