@@ -780,6 +780,7 @@ static void test_operations(void **state) {
                {"transform of a real image, odd", build_fourier, 1, 7, 9},
                {"transform", build_fourier, 2, 6, 10},
                {"transform, odd", build_fourier, 2, 7, 9},
+               {"transform of other lengths", build_fourier, 2, 17, 6},
                {"transform of a line", build_fourier, 2, 1, 13},
                {"transform of a column", build_fourier, 2, 12, 1},
                {"inverse transform", build_inverse, 2, 7, 9},

@@ -1,6 +1,5 @@
 #include "systems/data/volume.h"
 
-#include "engine/device/fft.h"
 #include "engine/device/program.h"
 #include "systems/data/foreign.h"
 #include "systems/data/layout.h"
@@ -63,9 +62,7 @@ static void find_image_size(struct volume *volume, const struct layout_header *h
 }
 
 static size_t largest_size(size_t height, size_t width) {
-  size_t side = height < width ? height : width;
-  while (side > 1 && !fft_takes(side)) side--;
-  return side;
+  return height < width ? height : width;
 }
 
 size_t volume_largest_size(const struct volume *volume) {

@@ -39,7 +39,7 @@ bool volume_of_memory(struct volume *volume, const struct options *options, stru
 /* Why no slice can be made of these pixels ("values that are not finite"), or NULL; *constant: all are equal.
  */
 const char *volume_fault(const float *image, size_t count, bool *constant);
-/* The largest square that the images have without padding and that can be transformed. */
+/* The largest square that the images have without padding. */
 size_t volume_largest_size(const struct volume *volume);
 bool volume_takes_size(size_t side); /* data.size takes it: else advice to set it is none */
 

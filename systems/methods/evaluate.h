@@ -16,7 +16,7 @@ struct evaluate_run {
   float *returns;         /* [scan]: sum of the rewards */
   uint8_t *mask;          /* [scan][actions]: at the end */
   uint32_t *action;       /* [scan][steps]; of points none */
-  float *images;          /* [scan][N][N] reconstructions at the end, when asked for; or [kept][N][N] */
+  float *images; /* [scan][height][width] reconstructions at the end, when asked for; or [kept] of them */
   double seconds;
 };
 

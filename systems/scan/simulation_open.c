@@ -1,5 +1,4 @@
 /* Opening a simulation, setting what it scans by, and scanning. */
-#include "engine/device/fft.h"
 #include "kernels/kernels.h"
 #include "systems/sampling/exact_chances.h"
 #include "systems/sampling/geometry.h"
@@ -19,18 +18,9 @@ static bool is_complex(const struct options *options) {
 
 /* ---- what is refused ---------------------------------------------------------------------------------- */
 
-static bool check_side(uint32_t side, struct error *error) {
-  uint32_t near = side;
-  while (!fft_takes(near)) near--;
-  if (near == side) return true;
-  return fail_usage(error, "data.size is %u; it must be a product of 2, 3, 5, 7, 11 and 13, as %u", side,
-                    near);
-}
-
-static bool check_size(const struct options *options, struct error *error) {
+static bool check_sides(const struct options *options, struct error *error) {
   const struct scan_shape shape = scan_shape_of(options);
-  return geometry_takes(geometry_chosen(options), &shape, error) && check_side(shape.height, error) &&
-         check_side(shape.width, error);
+  return geometry_takes(geometry_chosen(options), &shape, error);
 }
 
 static bool check_kspace(const struct options *options, const struct simulation_plan *plan,
@@ -208,7 +198,7 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
                                     .group = 1,
                                     .sampler = plan->policy ? &sampler_policy : &sampler_list[0]};
   REQUIRE(!plan->dense || plan->score_every_step, "decisions by the reconstruction need one in every step");
-  bool good = check_size(options, error) && check_kspace(options, plan, error) &&
+  bool good = check_sides(options, error) && check_kspace(options, plan, error) &&
               check_input(options, plan, error) && simulation_build(simulation, error) &&
               open_kernels(simulation, plan, error) && open_world(simulation, error) &&
               prepare(simulation, error) && open_tables(simulation, error);

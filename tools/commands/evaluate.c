@@ -32,13 +32,14 @@ static void print_setting(const struct evaluation *evaluation, const struct opti
          setting->horizon, setting->initial_lines, setting->budget, setting->shape.actions, geometry->one,
          evaluation->slices, plural(evaluation->slices));
   if (!geometry->columns && !geometry->points)
-    printf("  acceleration %.4g by %ss (N / %u), %.4g by cells where they are evenly spaced (N^2 / cells)\n",
-           (double)setting->shape.actions / total, geometry->one, total,
-           geometry_acceleration(geometry, &setting->shape, total));
+    printf(
+        "  acceleration %.4g by %ss (all / %u), %.4g by cells where they are evenly spaced (all / cells)\n",
+        (double)setting->shape.actions / total, geometry->one, total,
+        geometry_acceleration(geometry, &setting->shape, total));
   printf("  %-26s", "sampler");
   for (size_t m = 0; m < METRICS; m++)
     if (is_shown(options, m)) printf(" %19s", metric_list[m].name);
-  if (!geometry->columns) printf(" %10s", "N^2/cells");
+  if (!geometry->columns) printf(" %10s", "all/cells");
   printf(" %10s\n", "scans/s");
 }
 
