@@ -22,10 +22,12 @@ enum table {
   TABLE_COUNT
 };
 
-/* Elements a row: the scene gives H, W, A, the actions of a scan, I, the channels of the reconstructor's input, and
- * T, the tiles of its loss; the data give C, the most coils of a slice; L is W + 1. */
+/* Elements a row: the scene gives H, W and A (components/scan_shape.h), I, the channels of the reconstructor's input, and
+ * T, the tiles of its loss; the data give C, the most coils of a slice; L is W + 1. Columns of W that are of actions are
+ * those of geometries whose actions are chosen one after the other: these have as many actions as columns. */
 enum shape {
   SHAPE_ONE,
+  SHAPE_H,
   SHAPE_W,
   SHAPE_A,
   SHAPE_HW,
@@ -46,7 +48,8 @@ enum shape {
 
 /*   table    column           element shape keep   what one row holds                                      */
 #define COMPONENTS(X)                                                                                        \
-  X(SCENE, phase, C64, W, SCENE, "exp(2 pi i k / W)")                                                        \
+  X(SCENE, phase, C64, W, SCENE, "exp(2 pi i k / W): of the transforms of rows")                             \
+  X(SCENE, column_phase, C64, H, SCENE, "exp(2 pi i k / H): of the transforms of columns")                   \
   X(SCENE, initial, U8, A, SCENE, "1 where every scan starts with the action")                               \
   X(SCENE, weight, U32, W, SCENE, "the sampler's weight or rank of every action")                            \
   X(SCENE, chance, U32, WL, SCENE, "chance of an action by how many are left to draw, in 2^-32 (LOUPE)")     \

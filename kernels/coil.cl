@@ -27,21 +27,21 @@ __kernel void coil_combine(__global const float2 *restrict work, __global float 
   pixels[row] = sqrt(sum);
 }
 
-/* Coil images, whose centre is at the start, cropped and padded to `size` x `size`, the centre at the start again: ready
- * for the transform. A row is a pixel of `planes` [coil][size][size]; `row_from` and `column_from` say where its
- * lines and columns lie in `work`, from its centre out; NO_CELL: outside. */
+/* Coil images, whose centre is at the start, cropped and padded, the centre at the start again: ready for the transform. A
+ * row is a pixel of `planes` [coil][out_height][out_width]; `row_from` and `column_from` say where its lines and columns
+ * lie in `work`, from its centre out; NO_CELL: outside. */
 #define NO_CELL 0xffffffffu
 
 __kernel void coil_crop(__global const float2 *restrict work, __global const uint *restrict row_from,
                         __global const uint *restrict column_from, __global float2 *restrict planes, uint height,
-                        uint width, uint size, uint rows) {
+                        uint width, uint out_height, uint out_width, uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
-  uint x = row % size, y = row / size % size, coil = row / size / size;
+  uint x = row % out_width, y = row / out_width % out_height, coil = row / out_width / out_height;
   uint from_x = column_from[x], from_y = row_from[y];
-  uint to_x = (x + size - size / 2u) % size, to_y = (y + size - size / 2u) % size;
+  uint to_x = (x + out_width - out_width / 2u) % out_width, to_y = (y + out_height - out_height / 2u) % out_height;
   bool inside = from_x != NO_CELL && from_y != NO_CELL;
-  planes[(coil * size + to_y) * size + to_x] =
+  planes[(coil * out_height + to_y) * out_width + to_x] =
       inside ? work[(coil * height + from_y) * width + from_x] : (float2)(0.0f, 0.0f);
 }
 

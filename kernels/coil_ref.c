@@ -53,14 +53,15 @@ void coil_prepare(struct host_args *args, struct random *random) {
 }
 
 void coil_crop_reference(const struct host_args *args) {
-  size_t height = args->value[4].u, width = args->value[5].u, size = args->value[6].u;
+  size_t height = args->value[4].u, width = args->value[5].u, rows = args->value[6].u,
+         columns = args->value[7].u;
   const float *work = args->in[0];
   const uint32_t *row_from = args->in[1], *column_from = args->in[2];
   float *planes = args->out[3];
   for (size_t i = 0; i < args->rows; i++) {
-    size_t x = i % size, y = i / size % size, coil = i / size / size;
-    float *to =
-        planes + 2 * ((coil * size + (y + size - size / 2) % size) * size + (x + size - size / 2) % size);
+    size_t x = i % columns, y = i / columns % rows, coil = i / columns / rows;
+    size_t to_x = (x + columns - columns / 2) % columns, to_y = (y + rows - rows / 2) % rows;
+    float *to = planes + 2 * ((coil * rows + to_y) * columns + to_x);
     bool inside = row_from[y] != NO_CELL && column_from[x] != NO_CELL;
     const float *from = inside ? work + 2 * ((coil * height + row_from[y]) * width + column_from[x]) : NULL;
     to[0] = from ? from[0] : 0;
@@ -69,16 +70,19 @@ void coil_crop_reference(const struct host_args *args) {
 }
 
 void coil_crop_prepare(struct host_args *args, struct random *random) {
-  uint32_t size = 1, rows = (uint32_t)args->rows;
+  uint32_t height = 1, width = 1, pixels = (uint32_t)args->rows;
   for (uint32_t side = 2; side <= 10; side++)
-    if (rows % (side * side) == 0) size = side;
+    if (pixels % side == 0) height = side;
+  for (uint32_t side = 2; side < height; side++)
+    if (pixels % (side * height) == 0) width = side;
   args->value[4].u = 6;
   args->value[5].u = 5;
-  args->value[6].u = size;
-  for (uint32_t i = 0; i < size; i++) {
+  args->value[6].u = height;
+  args->value[7].u = width;
+  for (uint32_t i = 0; i < height; i++)
     ((uint32_t *)args->in[1])[i] = random_u32(random) % 4 ? random_u32(random) % 6 : NO_CELL;
+  for (uint32_t i = 0; i < width; i++)
     ((uint32_t *)args->in[2])[i] = random_u32(random) % 4 ? random_u32(random) % 5 : NO_CELL;
-  }
 }
 
 void coil_scale_reference(const struct host_args *args) {

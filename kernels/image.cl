@@ -50,13 +50,14 @@ image_normalise(__global const float *restrict image, __global float *restrict m
  * is turned by halves only. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 image_move(__global const float *restrict original, __global const uint *restrict number,
-           __global float *restrict image, uint first, uint kinds, uint shift, uint seed, uint epoch, uint rows) {
+           __global float *restrict image, uint first, uint kinds, uint shift_rows, uint shift_columns,
+           uint seed, uint epoch, uint rows) {
   uint row = (uint)get_group_id(0) + first;
   if (row >= first + rows) return;
   uint4 words = random_words(seed, STREAM_MOVE, number[row], epoch);
   uint flips = kinds & FLIPS ? words.x : 0u, turns = kinds & TURNS ? words.x >> 2 : 0u;
-  uint down = kinds & SHIFTS ? HEIGHT - shift + mul_hi(words.y, 2u * shift + 1u) : 0u;
-  uint right = kinds & SHIFTS ? WIDTH - shift + mul_hi(words.z, 2u * shift + 1u) : 0u;
+  uint down = kinds & SHIFTS ? HEIGHT - shift_rows + mul_hi(words.y, 2u * shift_rows + 1u) : 0u;
+  uint right = kinds & SHIFTS ? WIDTH - shift_columns + mul_hi(words.z, 2u * shift_columns + 1u) : 0u;
   if (HEIGHT != WIDTH) turns &= 2u;
   for (uint i = (uint)get_local_id(0); i < PIXELS; i += GROUP) {
     uint y = (i / WIDTH + HEIGHT - down % HEIGHT) % HEIGHT, x = (i % WIDTH + WIDTH - right % WIDTH) % WIDTH;

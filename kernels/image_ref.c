@@ -41,12 +41,12 @@ static size_t shifted(size_t from, uint32_t word, size_t shift, size_t size) {
 
 void image_move_reference(const struct host_args *args) {
   size_t height = args->height, width = args->width, first = args->value[3].u;
-  uint32_t kinds = args->value[4].u, shift = args->value[5].u;
+  uint32_t kinds = args->value[4].u, down = args->value[5].u, right = args->value[6].u;
   for (size_t row = first; row < first + args->rows; row++) {
     const float *from = (const float *)args->in[0] + row * height * width;
     float *to = (float *)args->out[2] + row * height * width;
     struct philox words =
-        random_words(args->value[6].u, STREAM_MOVE, ((const uint32_t *)args->in[1])[row], args->value[7].u);
+        random_words(args->value[7].u, STREAM_MOVE, ((const uint32_t *)args->in[1])[row], args->value[8].u);
     uint32_t turns = kinds & 4 ? words.word[0] >> 2 & 3 : 0;
     if (height != width) turns /= 2;
     for (size_t i = 0; i < height * width; i++) {
@@ -54,21 +54,22 @@ void image_move_reference(const struct host_args *args) {
       for (uint32_t turn = 0; turn < turns; turn++) turn_pixel(height, width, &y, &x);
       if (kinds & 1 && words.word[0] & 1) y = height - 1 - y;
       if (kinds & 1 && words.word[0] & 2) x = width - 1 - x;
-      if (kinds & 2) y = shifted(y, words.word[1], shift, height);
-      if (kinds & 2) x = shifted(x, words.word[2], shift, width);
+      if (kinds & 2) y = shifted(y, words.word[1], down, height);
+      if (kinds & 2) x = shifted(x, words.word[2], right, width);
       to[y * width + x] = from[i];
     }
   }
 }
 
 void image_move_prepare(struct host_args *args, struct random *random) {
-  size_t rows = args->table_rows[TABLE_SLICE], least = args->height < args->width ? args->height : args->width;
+  size_t rows = args->table_rows[TABLE_SLICE];
   for (size_t row = 0; row < rows; row++) ((uint32_t *)args->in[1])[row] = random_u32(random);
   args->value[3].u = (uint32_t)(rows - args->rows) / 2;
   args->value[4].u = random_u32(random) % 8;
-  args->value[5].u = random_u32(random) % (uint32_t)least;
-  args->value[6].u = random_u32(random);
+  args->value[5].u = random_u32(random) % (uint32_t)args->height;
+  args->value[6].u = random_u32(random) % (uint32_t)args->width;
   args->value[7].u = random_u32(random);
+  args->value[8].u = random_u32(random);
 }
 
 void image_pack_reference(const struct host_args *args) {

@@ -21,8 +21,8 @@ extern const struct source kernel_sources[]; /* made at build time from the .cl 
 
 #define OBSERVE_CELLS_ARGS                                                                                   \
   {IN(U32, "slice", ENV, ONE),          IN(U8, "mask", ENV, A),          IN(C64, "kspace", SLICE, HW),       \
-   IN(U32, "cells", SHARED, HW),        IN(C64, "phase", SHARED, W),     INOUT(C64, "work", ENV, HW),        \
-   OUT(REAL, "magnitude", ENV, HW),     OUT(F32, "magnitude_mean", ENV, ONE),                                \
+   IN(U32, "cells", SHARED, HW),        IN(C64, "phase", SHARED, W),     IN(C64, "column_phase", SHARED, H),   \
+   INOUT(C64, "work", ENV, HW),         OUT(REAL, "magnitude", ENV, HW), OUT(F32, "magnitude_mean", ENV, ONE), \
    OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "scans")}
 
 #define OBSERVE_BACK_ARGS                                                                                    \
@@ -35,8 +35,9 @@ extern const struct source kernel_sources[]; /* made at build time from the .cl 
 #define OBSERVE_COILS_ARGS                                                                                   \
   {IN(U32, "slice", ENV, ONE),          IN(U8, "mask", ENV, A),          IN(U32, "coils", SLICE, ONE),       \
    IN(C64, "coil_kspace", SLICE, CHW),  IN(U32, "cells", SHARED, HW),    IN(C64, "phase", SHARED, W),        \
-   INOUT(C64, "work", ENV, CHW),        OUT(REAL, "magnitude", ENV, HW), OUT(F32, "magnitude_mean", ENV, ONE), \
-   OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "most"),              VALUE(U32, "scans")}
+   IN(C64, "column_phase", SHARED, H),  INOUT(C64, "work", ENV, CHW),    OUT(REAL, "magnitude", ENV, HW),      \
+   OUT(F32, "magnitude_mean", ENV, ONE), OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "most"),            \
+   VALUE(U32, "scans")}
 
 #define PAIR_ARGS                                                                                            \
   IN(U32, "slice", ENV, ONE), IN(F32, "reconstruction", ENV, HW), IN(F32, "image", SLICE, HW),               \
@@ -156,12 +157,12 @@ static const struct kernel_desc rows[] = {
     {"observe_back_fft", "observe.cl", "the gradient of a mask by a two-factor transform", LAUNCH_GROUP, 256,
      OBSERVE_BACK_ARGS, observe_back_reference, observe_back_prepare, observe_fft_fits, 2e-5},
     {"observe_cells_direct", "observe.cl", "zero-filled magnitude of single cells by sums", LAUNCH_GROUP, 64,
-     OBSERVE_CELLS_ARGS, observe_cells_reference, observe_cells_prepare, observe_cells_direct_fits, 3e-6},
+     OBSERVE_CELLS_ARGS, observe_cells_reference, observe_cells_prepare, NULL, 3e-6},
     {"observe_cells_fft", "observe.cl", "zero-filled magnitude of single cells, both axes by two-factor transforms",
      LAUNCH_GROUP, 256,
      OBSERVE_CELLS_ARGS, observe_cells_reference, observe_cells_prepare, observe_cells_fft_fits, 3e-6},
     {"observe_coils_direct", "observe.cl", "root-sum-of-squares of single cells of all coils by sums", LAUNCH_GROUP, 64,
-     OBSERVE_COILS_ARGS, observe_coils_reference, observe_coils_prepare, observe_cells_direct_fits, 3e-6},
+     OBSERVE_COILS_ARGS, observe_coils_reference, observe_coils_prepare, NULL, 3e-6},
     {"observe_coils_fft", "observe.cl", "the same by two-factor transforms", LAUNCH_GROUP, 256,
      OBSERVE_COILS_ARGS, observe_coils_reference, observe_coils_prepare, observe_cells_fft_fits, 3e-6},
     {"image_normalise", "image.cl", "mean, deviation, peak and unit of a slice", LAUNCH_GROUP, 256,
@@ -170,7 +171,8 @@ static const struct kernel_desc rows[] = {
      image_normalise_reference, image_prepare, NULL, 2e-6},
     {"image_move", "image.cl", "image turned, flipped and shifted", LAUNCH_GROUP, 256,
      {IN(F32, "original", SLICE, HW), IN(U32, "number", SLICE, ONE), INOUT(F32, "image", SLICE, HW),
-      VALUE(U32, "first"), VALUE(U32, "kinds"), VALUE(U32, "shift"), VALUE(U32, "seed"), VALUE(U32, "epoch")},
+      VALUE(U32, "first"), VALUE(U32, "kinds"), VALUE(U32, "shift_rows"), VALUE(U32, "shift_columns"),
+      VALUE(U32, "seed"), VALUE(U32, "epoch")},
      image_move_reference, image_move_prepare, NULL, 0},
     {"image_pack", "image.cl", "image as centred complex rows", LAUNCH_GROUP, 256,
      {IN(F32, "image", SLICE, HW), IN(F32, "unit", SLICE, ONE), OUT(C64, "lines", ENV, HW),
@@ -204,8 +206,9 @@ static const struct kernel_desc rows[] = {
       VALUE(U32, "width"), VALUE(U32, "out_height"), VALUE(U32, "out_width")},
      coil_combine_reference, coil_prepare, NULL, 1e-6},
     {"coil_crop", "coil.cl", "coil images cropped and padded to the size", LAUNCH_ITEM, 64,
-     {IN(C64, "work", ENV, HW), IN(U32, "row_from", SHARED, W), IN(U32, "column_from", SHARED, W),
-      OUT(C64, "planes", ENV, ONE), VALUE(U32, "height"), VALUE(U32, "width"), VALUE(U32, "size")},
+     {IN(C64, "work", ENV, HW), IN(U32, "row_from", SHARED, H), IN(U32, "column_from", SHARED, W),
+      OUT(C64, "planes", ENV, ONE), VALUE(U32, "height"), VALUE(U32, "width"), VALUE(U32, "out_height"),
+      VALUE(U32, "out_width")},
      coil_crop_reference, coil_crop_prepare, NULL, 0},
     {"coil_scale", "coil.cl", "k-space of coils in units of the slice", LAUNCH_GROUP, 256,
      {INOUT(C64, "coil_kspace", SLICE, CHW), IN(F32, "unit", SLICE, ONE), VALUE(U32, "most"),

@@ -257,10 +257,9 @@ void pgmri_spread_prepare(struct host_args *args, struct random *random);
 void pgmri_follow_prepare(struct host_args *args, struct random *random);
 void pgmri_advantage_prepare(struct host_args *args, struct random *random);
 
-/* Sizes that observe_fft (and fourier_rows, fourier_columns), observe_cells_fft and observe_cells_direct (and
- * those of coils) are written for. */
+/* Sizes that observe_fft (and fourier_rows, fourier_columns) and observe_cells_fft (and that of coils), which transforms
+ * both axes and so wants a square, are written for. Those named direct take every size. */
 bool observe_fft_fits(size_t height, size_t width);
 bool observe_cells_fft_fits(size_t height, size_t width);
-bool observe_cells_direct_fits(size_t height, size_t width);
 
 #endif

@@ -11,11 +11,10 @@
  *
  * observe_cells_direct and observe_cells_fft are the same for masks of single cells of k-space, as unions of
  * spokes: `kspace` holds, per slice, [row frequency][line frequency], both from the centre on as above, and
- * `cells` the WIDTH cells (row * WIDTH + line, NO_CELL past its last one) of every action, or the one cell of every
- * point. The columns of the
- * masked k-space are transformed first, into hybrid data of the scan's own; what follows is as above. A
- * work-group takes one scan after the other, so that `work` needs an image a work-group and stays in cache.
- * HEIGHT and WIDTH must be equal.
+ * `cells` the ACTION_CELLS cells (row * WIDTH + line, NO_CELL past its last one) of every action. The columns of the
+ * masked k-space are transformed first, by `column_phase`, exp(2 pi i k / HEIGHT), into hybrid data of the scan's own; what
+ * follows is as above. A work-group takes one scan after the other, so that `work` needs an image a work-group and stays in
+ * cache. observe_cells_fft wants HEIGHT and WIDTH equal, for its factors are those of one length.
  *
  * observe_coils_direct and observe_coils_fft do that for every coil of a slice, [slice][coil][row][line], and give the
  * root of the sum of their squared magnitudes; `work` needs as many images as `most`, the room for a slice's coils.
@@ -104,6 +103,7 @@ observe_direct(__global const uint *restrict slice, __global const uchar *restri
 
 #define NO_CELL 0xffffffffu
 #define CELL_WORDS ((PIXELS + 31) / 32)
+#define ACTION_CELLS (PIXELS / ACTIONS)
 
 INLINE void mark_cell(uint cell, __local uint *taken, __local uchar *acquired) {
   if (cell == NO_CELL) return;
@@ -127,8 +127,8 @@ INLINE void mark_cells(__global const uchar *mask, __global const uint *cells, _
   for (uint action = item; action < ACTIONS; action += items)
     if (mask[action]) chosen[atomic_inc(count)] = (ushort)action;
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (uint i = item; i < *count * WIDTH; i += items)
-    mark_cell(cells[chosen[i / WIDTH] * WIDTH + i % WIDTH], taken, acquired);
+  for (uint i = item; i < *count * ACTION_CELLS; i += items)
+    mark_cell(cells[chosen[i / ACTION_CELLS] * ACTION_CELLS + i % ACTION_CELLS], taken, acquired);
 #endif
   barrier(CLK_LOCAL_MEM_FENCE);
 }
@@ -138,8 +138,8 @@ INLINE bool is_taken(__local const uint *taken, uint cell) { return taken[cell /
 __kernel __attribute__((reqd_work_group_size(DIRECT_GROUP, 1, 1))) void
 observe_cells_direct(__global const uint *restrict slice, __global const uchar *restrict mask,
                      __global const float2 *restrict kspace, __global const uint *restrict cells,
-                     __global const float2 *restrict phase, __global float2 *work,
-                     __global real *restrict magnitude, __global float *restrict magnitude_mean,
+                     __global const float2 *restrict phase, __global const float2 *restrict column_phase,
+                     __global float2 *work, __global real *restrict magnitude, __global float *restrict magnitude_mean,
                      __global float *restrict magnitude_std, uint scans, uint rows) {
   __local moments scratch[DIRECT_GROUP];
   __local uint taken[CELL_WORDS], acquired[WIDTH];
@@ -158,7 +158,7 @@ observe_cells_direct(__global const uint *restrict slice, __global const uchar *
       uint n = i / HEIGHT, y = i % HEIGHT, k = (y + HEIGHT - HEIGHT / 2u) % HEIGHT;
       float2 sum = (float2)(0.0f, 0.0f);
       for (uint m = 0u; any[n] && m < HEIGHT; m++)
-        if (is_taken(taken, m * WIDTH + n)) sum += times(data[m * WIDTH + n], phase[m * k % HEIGHT]);
+        if (is_taken(taken, m * WIDTH + n)) sum += times(data[m * WIDTH + n], column_phase[m * k % HEIGHT]);
       lines[i] = sum / sqrt((float)HEIGHT);
     }
     barrier(CLK_GLOBAL_MEM_FENCE);
@@ -266,9 +266,9 @@ __kernel __attribute__((reqd_work_group_size(DIRECT_GROUP, 1, 1))) void
 observe_coils_direct(__global const uint *restrict slice, __global const uchar *restrict mask,
                      __global const uint *restrict coils, __global const float2 *restrict coil_kspace,
                      __global const uint *restrict cells, __global const float2 *restrict phase,
-                     __global float2 *work, __global real *restrict magnitude,
-                     __global float *restrict magnitude_mean, __global float *restrict magnitude_std, uint most,
-                     uint scans, uint rows) {
+                     __global const float2 *restrict column_phase, __global float2 *work,
+                     __global real *restrict magnitude, __global float *restrict magnitude_mean,
+                     __global float *restrict magnitude_std, uint most, uint scans, uint rows) {
   __local moments scratch[DIRECT_GROUP];
   __local uint taken[CELL_WORDS];
   __local ushort chosen[WIDTH];
@@ -286,7 +286,7 @@ observe_coils_direct(__global const uint *restrict slice, __global const uchar *
       __global const float2 *own = data + i / PIXELS * PIXELS;
       float2 sum = (float2)(0.0f, 0.0f);
       for (uint m = 0u; any[n] && m < HEIGHT; m++)
-        if (is_taken(taken, m * WIDTH + n)) sum += times(own[m * WIDTH + n], phase[m * k % HEIGHT]);
+        if (is_taken(taken, m * WIDTH + n)) sum += times(own[m * WIDTH + n], column_phase[m * k % HEIGHT]);
       lines[i] = sum / sqrt((float)HEIGHT);
     }
     barrier(CLK_GLOBAL_MEM_FENCE);
@@ -332,7 +332,7 @@ INLINE void first_stage(__global const float2 *lines, __local const uchar *acqui
 
 /* Does the first stage for one column of masked k-space. */
 INLINE void first_stage_cells(__global const float2 *data, __local const uint *taken,
-                              __global const float2 *phase, uint n, uint second, __local float *re,
+                              __global const float2 *column_phase, uint n, uint second, __local float *re,
                               __local float *im) {
   float2 v[FFT_FIRST];
   bool any = false;
@@ -342,7 +342,7 @@ INLINE void first_stage_cells(__global const float2 *data, __local const uint *t
     v[f] = here ? data[cell] : (float2)(0.0f, 0.0f);
     any = any || here;
   }
-  turn_first(v, any, phase, second, re, im);
+  turn_first(v, any, column_phase, second, re, im);
 }
 
 /* Every item of the group must call it. */
@@ -399,7 +399,7 @@ __kernel void observe_fft(__global const uint *restrict slice, __global const uc
 }
 
 /* Columns of masked k-space into hybrid data [frequency][row]. Every item of the group must call it. */
-INLINE void fft_columns(__global const float2 *data, __local const uint *taken, __global const float2 *phase,
+INLINE void fft_columns(__global const float2 *data, __local const uint *taken, __global const float2 *column_phase,
                         __global float2 *lines, __local float *re, __local float *im) {
   uint item = (uint)get_local_id(0);
   float scale = 1.0f / sqrt((float)WIDTH);
@@ -407,7 +407,7 @@ INLINE void fft_columns(__global const float2 *data, __local const uint *taken, 
     for (uint i = item; i < BLOCK * FFT_SECOND; i += FFT_GROUP) {
       uint n = i % BLOCK, place = n * PITCH;
       if (left + n < WIDTH)
-        first_stage_cells(data, taken, phase, left + n, i / BLOCK, re + place, im + place);
+        first_stage_cells(data, taken, column_phase, left + n, i / BLOCK, re + place, im + place);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (uint i = item; i < BLOCK * FFT_FIRST; i += FFT_GROUP) {
@@ -429,9 +429,10 @@ INLINE void fft_columns(__global const float2 *data, __local const uint *taken, 
 
 __kernel void observe_cells_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
                                 __global const float2 *restrict kspace, __global const uint *restrict cells,
-                                __global const float2 *restrict phase, __global float2 *work,
-                                __global real *restrict magnitude, __global float *restrict magnitude_mean,
-                                __global float *restrict magnitude_std, uint scans, uint rows) {
+                                __global const float2 *restrict phase, __global const float2 *restrict column_phase,
+                                __global float2 *work, __global real *restrict magnitude,
+                                __global float *restrict magnitude_mean, __global float *restrict magnitude_std,
+                                uint scans, uint rows) {
   __local float re[BLOCK * PITCH], im[BLOCK * PITCH];
   __local moments scratch[FFT_GROUP];
   __local uint taken[CELL_WORDS];
@@ -443,7 +444,7 @@ __kernel void observe_cells_fft(__global const uint *restrict slice, __global co
   __global float2 *lines = work + (size_t)slot * PIXELS;
   for (uint scan = slot; scan < scans; scan += rows) {
     mark_cells(mask + (size_t)scan * ACTIONS, cells, taken, acquired, chosen, &count);
-    fft_columns(kspace + (size_t)slice[scan] * PIXELS, taken, phase, lines, re, im);
+    fft_columns(kspace + (size_t)slice[scan] * PIXELS, taken, column_phase, lines, re, im);
     barrier(CLK_GLOBAL_MEM_FENCE);
     moments seen = fft_rows(lines, acquired, phase, magnitude + (size_t)scan * PIXELS, re, im);
     store_moments(seen, scratch, magnitude_mean, magnitude_std, scan);
@@ -576,9 +577,9 @@ INLINE moments fft_rows_coils(__global const float2 *lines, uint coils, __local 
 __kernel void observe_coils_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
                                 __global const uint *restrict coils, __global const float2 *restrict coil_kspace,
                                 __global const uint *restrict cells, __global const float2 *restrict phase,
-                                __global float2 *work, __global real *restrict magnitude,
-                                __global float *restrict magnitude_mean, __global float *restrict magnitude_std,
-                                uint most, uint scans, uint rows) {
+                                __global const float2 *restrict column_phase, __global float2 *work,
+                                __global real *restrict magnitude, __global float *restrict magnitude_mean,
+                                __global float *restrict magnitude_std, uint most, uint scans, uint rows) {
   __local float re[BLOCK * PITCH], im[BLOCK * PITCH];
   __local moments scratch[FFT_GROUP];
   __local uint taken[CELL_WORDS];
@@ -592,8 +593,8 @@ __kernel void observe_coils_fft(__global const uint *restrict slice, __global co
     uint at = slice[scan], own = min(coils[at], most);
     mark_cells(mask + (size_t)scan * ACTIONS, cells, taken, acquired, chosen, &count);
     for (uint coil = 0u; coil < own; coil++)
-      fft_columns(coil_kspace + ((size_t)at * most + coil) * PIXELS, taken, phase, lines + (size_t)coil * PIXELS,
-                  re, im);
+      fft_columns(coil_kspace + ((size_t)at * most + coil) * PIXELS, taken, column_phase,
+                  lines + (size_t)coil * PIXELS, re, im);
     barrier(CLK_GLOBAL_MEM_FENCE);
     moments seen = fft_rows_coils(lines, own, acquired, phase, magnitude + (size_t)scan * PIXELS, re, im);
     store_moments(seen, scratch, magnitude_mean, magnitude_std, scan);

@@ -9,7 +9,3 @@ bool observe_fft_fits(size_t height, size_t width) {
 bool observe_cells_fft_fits(size_t height, size_t width) {
   return height == width && observe_fft_fits(height, width);
 }
-
-bool observe_cells_direct_fits(size_t height, size_t width) {
-  return height == width;
-}

@@ -51,10 +51,10 @@ void observe_reference(const struct host_args *args) {
 
 /* The union of the chosen actions' cells. */
 static void find_taken(const struct host_args *args, const uint32_t *cells, size_t scan, uint8_t *taken) {
-  size_t pixels = args->height * args->width, each = args->width * args->width / args->actions;
+  size_t pixels = args->height * args->width, each = pixels / args->actions;
   const uint8_t *mask = (const uint8_t *)args->in[1] + scan * args->actions;
   memset(taken, 0, pixels);
-  for (size_t i = 0; i < args->width * args->width; i++)
+  for (size_t i = 0; i < pixels; i++)
     if (mask[i / each] && cells[i] != NO_CELL) taken[cells[i]] = 1;
 }
 
@@ -75,14 +75,14 @@ void observe_cells_reference(const struct host_args *args) {
   size_t pixels = args->height * args->width;
   struct arena *arena = arena_open();
   uint8_t *taken = ARENA_NEW(arena, uint8_t, pixels);
-  for (size_t scan = 0; scan < args->value[9].u; scan++) {
+  for (size_t scan = 0; scan < args->value[10].u; scan++) {
     const float *kspace = (const float *)args->in[2] + 2 * slice[scan] * pixels;
-    float *hybrid = (float *)args->out[5] + 2 * (scan % args->rows) * pixels;
+    float *hybrid = (float *)args->out[6] + 2 * (scan % args->rows) * pixels;
     find_taken(args, args->in[3], scan, taken);
     memset(hybrid, 0, 2 * pixels * sizeof *hybrid);
     for (size_t cell = 0; cell < pixels; cell++)
       if (taken[cell]) add_cell(args, kspace + 2 * cell, cell, hybrid);
-    fill_scan(args, NULL, hybrid, 6, scan);
+    fill_scan(args, NULL, hybrid, 7, scan);
   }
   arena_close(arena);
 }
@@ -90,7 +90,7 @@ void observe_cells_reference(const struct host_args *args) {
 /* The root of the sum of the coils' squared magnitudes. */
 static void fill_coils(const struct host_args *args, const float *hybrid, size_t coils, size_t scan) {
   size_t pixels = args->height * args->width;
-  float *magnitude = (float *)args->out[7] + scan * pixels;
+  float *magnitude = (float *)args->out[8] + scan * pixels;
   double sum = 0, square = 0;
   for (size_t i = 0; i < pixels; i++) {
     double all = 0;
@@ -103,18 +103,18 @@ static void fill_coils(const struct host_args *args, const float *hybrid, size_t
     square += all;
   }
   double mean = sum / (double)pixels;
-  ((float *)args->out[8])[scan] = (float)mean;
-  ((float *)args->out[9])[scan] = (float)sqrt(fmax(square - sum * mean, 0) / (double)(pixels - 1));
+  ((float *)args->out[9])[scan] = (float)mean;
+  ((float *)args->out[10])[scan] = (float)sqrt(fmax(square - sum * mean, 0) / (double)(pixels - 1));
 }
 
 void observe_coils_reference(const struct host_args *args) {
   const uint32_t *slice = args->in[0];
-  size_t pixels = args->height * args->width, most = args->value[10].u;
+  size_t pixels = args->height * args->width, most = args->value[11].u;
   struct arena *arena = arena_open();
   uint8_t *taken = ARENA_NEW(arena, uint8_t, pixels);
-  for (size_t scan = 0; scan < args->value[11].u; scan++) {
+  for (size_t scan = 0; scan < args->value[12].u; scan++) {
     size_t coils = ((const uint32_t *)args->in[2])[slice[scan]];
-    float *hybrid = (float *)args->out[6] + 2 * (scan % args->rows) * most * pixels;
+    float *hybrid = (float *)args->out[7] + 2 * (scan % args->rows) * most * pixels;
     find_taken(args, args->in[4], scan, taken);
     memset(hybrid, 0, 2 * coils * pixels * sizeof *hybrid);
     for (size_t coil = 0; coil < coils; coil++)
@@ -127,11 +127,11 @@ void observe_coils_reference(const struct host_args *args) {
   arena_close(arena);
 }
 
-static void fill_phase(struct host_args *args, int place) {
+static void fill_phase(struct host_args *args, int place, size_t length) {
   float *phase = (float *)args->in[place];
-  for (size_t k = 0; k < args->width; k++) {
-    phase[2 * k] = (float)cos(2 * M_PI * (double)k / (double)args->width);
-    phase[2 * k + 1] = (float)sin(2 * M_PI * (double)k / (double)args->width);
+  for (size_t k = 0; k < length; k++) {
+    phase[2 * k] = (float)cos(2 * M_PI * (double)k / (double)length);
+    phase[2 * k + 1] = (float)sin(2 * M_PI * (double)k / (double)length);
   }
 }
 
@@ -144,13 +144,13 @@ void observe_prepare(struct host_args *args, struct random *random) {
     for (size_t line = 0; line < args->width; line++)
       mask[row * args->width + line] = random_u32(random) % 8 < density;
   }
-  fill_phase(args, 3);
+  fill_phase(args, 3, args->width);
 }
 
 /* More scans than work-groups; actions of up to a dozen cells, some of none; points of one, in any order. */
 static void prepare_cells(struct host_args *args, struct random *random, int cells_at, int scans) {
   uint32_t *slice = (uint32_t *)args->in[0], *cells = (uint32_t *)args->in[cells_at];
-  uint32_t width = (uint32_t)args->width, pixels = width * (uint32_t)args->height;
+  uint32_t pixels = (uint32_t)(args->width * args->height), each = pixels / (uint32_t)args->actions;
   uint8_t *mask = (uint8_t *)args->in[1];
   args->value[scans].u = (uint32_t)args->rows + 2;
   for (size_t row = 0; row < args->value[scans].u; row++) {
@@ -158,21 +158,22 @@ static void prepare_cells(struct host_args *args, struct random *random, int cel
     for (size_t i = 0; i < args->actions; i++)
       mask[row * args->actions + i] = random_u32(random) % 8 < row % 8;
   }
-  for (size_t i = 0; i < (size_t)width * width; i++)
-    cells[i] = args->actions == pixels      ? (uint32_t)(7 * i + 3) % pixels
-               : i % width < i / width % 12 ? random_u32(random) % pixels
-                                            : NO_CELL;
-  fill_phase(args, cells_at + 1);
+  for (size_t i = 0; i < pixels; i++)
+    cells[i] = args->actions == pixels    ? (uint32_t)(7 * i + 3) % pixels
+               : i % each < i / each % 12 ? random_u32(random) % pixels
+                                          : NO_CELL;
+  fill_phase(args, cells_at + 1, args->width);
+  fill_phase(args, cells_at + 2, args->height);
 }
 
 void observe_cells_prepare(struct host_args *args, struct random *random) {
-  prepare_cells(args, random, 3, 9);
+  prepare_cells(args, random, 3, 10);
 }
 
 /* One to three coils a slice. */
 void observe_coils_prepare(struct host_args *args, struct random *random) {
-  prepare_cells(args, random, 4, 11);
-  args->value[10].u = 3;
+  prepare_cells(args, random, 4, 12);
+  args->value[11].u = 3;
   for (size_t i = 0; i < args->table_rows[TABLE_SLICE]; i++)
     ((uint32_t *)args->in[2])[i] = 1 + random_u32(random) % 3;
 }

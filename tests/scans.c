@@ -19,7 +19,7 @@ void open_scene(struct scene *scene, struct device *device, size_t envs, uint32_
                                  .metrics = "ssim",
                                  .record = true};
   assert_good(simulation_open(&scene->simulation, device, &scene->options, &plan, &error), &error);
-  support_fill_slices(scene->simulation.world, (int)scene->options.data.size, slices);
+  support_fill_slices(scene->simulation.world, slices);
 }
 
 void close_scene(struct scene *scene) {

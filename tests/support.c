@@ -211,15 +211,16 @@ void support_fill(struct world *world, unsigned component, uint32_t word) {
 
 const struct system support_all = {.name = "test", .reads = ~(component_set)0, .writes = ~(component_set)0};
 
-void support_fill_slices(struct world *world, int n, uint32_t slices) {
+void support_fill_slices(struct world *world, uint32_t slices) {
+  int width = (int)world_width(world), pixels = width * (int)world_height(world);
   struct arena *arena = arena_open();
-  float *image = ARENA_NEW(arena, float, (size_t)(n * n)), range = 1;
+  float *image = ARENA_NEW(arena, float, (size_t)pixels), range = 1;
   struct error error;
   for (uint32_t s = 0; s < slices; s++) {
     struct random random;
     random_start(&random, 1, STREAM_PHANTOM, s);
-    for (int i = 0; i < n * n; i++) {
-      double x = i % n - 16 + s, y = i / n - 14.0;
+    for (int i = 0; i < pixels; i++) {
+      double x = i % width - 16 + s, y = i / width - 14.0;
       image[i] =
           (float)((x * x + 2 * y * y < 150 + 10 * s) * (0.7 + 0.1 * sin(x)) + 0.05 * random_uniform(&random));
     }

@@ -67,9 +67,9 @@ struct device;
 int support_open_training(struct folder *folder, struct device *device, int n, int slices);
 int support_close_training(struct folder *folder, struct device *device);
 
-/* Slices of n x n pixels that differ, with edges and texture, in their order, ready to be scanned. */
+/* Slices that differ, with edges and texture, in their order, ready to be scanned. */
 struct world;
-void support_fill_slices(struct world *world, int n, uint32_t slices);
+void support_fill_slices(struct world *world, uint32_t slices);
 
 /* Columns of a world, written and read by the test. */
 void support_put(struct world *world, unsigned component, size_t row, size_t count, const void *from);

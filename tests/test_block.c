@@ -218,7 +218,7 @@ static void open_policy(struct policy *policy, struct pair *pair, bool portable,
   struct error error;
   struct policy_setup setup = {.device = pair->device,
                                .kernels = pair->kernels,
-                               .size = POLICY_N,
+                               .shape = {POLICY_N, POLICY_N, POLICY_N},
                                .channels = 16,
                                .pools = 1,
                                .hidden = 24,

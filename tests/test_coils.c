@@ -180,7 +180,8 @@ static void check_env(struct bench *bench, const struct file *file, size_t env) 
   support_get(world, ENV_mask, env, 1, mask);
   support_get(world, ENV_magnitude, env, 1, found);
   support_get(world, SLICE_unit, slice, 1, &unit);
-  geometry_mask(geometry_chosen(&options), N, mask, cells);
+  const struct scan_shape shape = scan_shape_of(&options);
+  geometry_mask(geometry_chosen(&options), &shape, mask, cells);
   observe_slowly(file, cells, expected);
   for (size_t i = 0; i < N * N; i++) {
     worst = fmax(worst, fabs((double)found[i] * (double)unit - expected[i]));

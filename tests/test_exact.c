@@ -145,7 +145,8 @@ static void draws_have_the_distribution_of_the_enumeration(void **state) {
 /* The chances of the sampler learned_mask, line by line, give every set the same probability, to rounding. */
 static void chances_line_by_line_are_those_of_the_sets(void **state) {
   static const double p[ENTRIES] = {0.9, 0.05, 0.3, 0, 1, 0.7, 0.25, 0.5, 0.3};
-  const struct acquisition scan = {.lines = ENTRIES, .initial_start = 3, .initial_lines = 1, .budget = BUDGET};
+  const struct acquisition scan = {
+      .shape = {ENTRIES, ENTRIES, ENTRIES}, .initial_start = 3, .initial_lines = 1, .budget = BUDGET};
   struct arena *arena = arena_open();
   uint32_t *table = chances_table(arena, &scan);
   float single[ENTRIES];

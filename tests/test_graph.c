@@ -54,11 +54,6 @@ static tensor build_fourier(struct graph *graph, tensor x) {
   return fourier(graph, concat(graph, x, x));
 }
 
-static tensor build_fourier_size(struct graph *graph, tensor x) {
-  (void)x;
-  return inverse_fourier(graph, max_pool(graph, graph_input(graph, "wide", 2, 34, 14)));
-}
-
 static tensor build_columns(struct graph *graph, tensor x) {
   return multiply(graph, x, graph_input(graph, "mask", 1, 8, 13));
 }
@@ -100,7 +95,6 @@ static void test_refusals(void **state) {
       {build_norm, "a plane has one pixel"},
       {build_linear, "0 outputs; there must be at least 1"},
       {build_fourier, "4 channels; a complex image has 2, real and imaginary"},
-      {build_fourier_size, "17x7; height and width must be products of 2, 3, 5, 7, 11 and 13"},
       {build_columns, "the factor 'mask' is 1x8x13; it must be 1x1x13, as wide as the image, or 1x9x13"},
       {build_magnitude, "1 channels; a complex image has 2, real and imaginary"},
       {build_standardise, "an image has one pixel; standardising needs at least 2"},

@@ -112,7 +112,7 @@ static void open_brute(struct brute *brute, struct run *run) {
                   split_load(&brute->split, &device, plan_brute(&brute->split, slices), &config, run->arena, &error),
               &error);
   struct reconstructor_setup setup = {
-      .device = &device, .kernels = brute->split.simulation.kernels, .size = N, .batch = 16};
+      .device = &device, .kernels = brute->split.simulation.kernels, .shape = {N, N, N}, .batch = 16};
   assert_good(reconstructor_load(&brute->reconstructor, reconstructor(), &setup, &error), &error);
   brute->split.simulation.reconstructor = &brute->reconstructor;
   world_set_rows(brute->split.simulation.world, TABLE_ENV, SLICES);
@@ -127,7 +127,7 @@ static void close_brute(struct brute *brute) {
 /* Mean quality over `count` of the slices with one action more. */
 static double score(struct brute *brute, uint32_t action, const uint32_t *slices, size_t count) {
   struct world *world = brute->split.simulation.world;
-  size_t actions = brute->acquisition.lines;
+  size_t actions = brute->acquisition.shape.actions;
   float quality[SLICES];
   uint32_t all[SLICES];
   double sum = 0;
@@ -159,7 +159,7 @@ static size_t slices_of(const struct options *options, uint32_t step, uint32_t s
 /* Knuth's selection sampling, keyed by seed and step. */
 static size_t candidates_of(const struct brute *brute, uint32_t step, uint32_t *candidates) {
   const struct options *options = &brute->run->options;
-  uint32_t actions = brute->acquisition.lines, left = 0, found = 0, wanted = options->lbcs.candidates;
+  uint32_t actions = brute->acquisition.shape.actions, left = 0, found = 0, wanted = options->lbcs.candidates;
   for (uint32_t i = 0; i < actions; i++) left += !brute->mask[i];
   if (!wanted || wanted > left) wanted = left;
   for (uint32_t i = 0; i < actions; i++) {
@@ -203,7 +203,7 @@ static void *read_stored(struct run *run, const char *file, const char *name, en
 
 /* Mask and order in the file are those told, and sampler fixed_mask takes the mask. */
 static void check_file(struct run *run, const struct brute *brute, const struct grown *grown, const char *output) {
-  size_t actions = brute->acquisition.lines;
+  size_t actions = brute->acquisition.shape.actions;
   const char *file = arena_text(run->arena, "%s/last.h5", output);
   const double *mask = read_stored(run, file, "mask", STORE_F64, actions);
   const double *order = read_stored(run, file, "order", STORE_F64, BUDGET);

@@ -311,7 +311,7 @@ static void choices_are_counted(void **state) {
   set_options(&run, "choices");
   open_learning(&run);
   struct training *training = &run.training;
-  size_t slices = training->validation.report.slices, lines = training->acquisition.lines;
+  size_t slices = training->validation.report.slices, lines = training->acquisition.shape.actions;
   run_learning(&run);
   for (uint32_t t = 0; t < training->acquisition.budget; t++) {
     size_t sum = 0;

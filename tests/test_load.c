@@ -143,23 +143,27 @@ static void expect_near(double got, double want, double tolerance) {
  */
 
 /* The rule as PROTOCOL 1.2 writes it: pads, then crops, one whole image after the other. */
-static const float *pad_and_crop(const float *image, size_t height, size_t width, size_t pad, size_t n) {
+static const float *pad_and_crop(const float *image, size_t height, size_t width, size_t pad,
+                                 const struct scan_shape *shape) {
+  size_t rows = shape->height, columns = shape->width;
   size_t h = height < pad ? pad : height, w = width < pad ? pad : width;
   size_t top = (h - height + 1) / 2, left = (w - width + 1) / 2; /* ceiling: the extra line goes before */
-  float *padded = ARENA_NEW(folder.arena, float, h *w), *crop = ARENA_NEW(folder.arena, float, n *n);
+  float *padded = ARENA_NEW(folder.arena, float, h *w), *crop = ARENA_NEW(folder.arena, float, rows *columns);
   for (size_t y = 0; y < height; y++)
     memcpy(padded + (top + y) * w + left, image + y * width, width * sizeof *image);
-  for (size_t y = 0; y < n; y++)
-    memcpy(crop + y * n, padded + ((h - n) / 2 + y) * w + (w - n) / 2, n * sizeof *image);
+  for (size_t y = 0; y < rows; y++)
+    memcpy(crop + y * columns, padded + ((h - rows) / 2 + y) * w + (w - columns) / 2,
+           columns * sizeof *image);
   return crop;
 }
 
-static void expect_crop(size_t height, size_t width, size_t pad, size_t n) {
-  const float *image = draw(height * width), *want = pad_and_crop(image, height, width, pad, n);
-  float *got = ARENA_NEW(folder.arena, float, n *n);
-  volume_crop(image, height, width, pad, n, got);
-  if (memcmp(got, want, n * n * sizeof *got))
-    fail_msg("%zu x %zu padded to %zu, cropped to %zu", height, width, pad, n);
+static void expect_crop(size_t height, size_t width, size_t pad, size_t rows, size_t columns) {
+  const struct scan_shape shape = {(uint32_t)rows, (uint32_t)columns, 0};
+  const float *image = draw(height * width), *want = pad_and_crop(image, height, width, pad, &shape);
+  float *got = ARENA_NEW(folder.arena, float, rows *columns);
+  volume_crop(image, height, width, pad, &shape, got);
+  if (memcmp(got, want, rows * columns * sizeof *got))
+    fail_msg("%zu x %zu padded to %zu, cropped to %zu x %zu", height, width, pad, rows, columns);
 }
 
 static void crops_follow_the_protocol(void **state) {
@@ -170,10 +174,15 @@ static void crops_follow_the_protocol(void **state) {
                                     {33, 34, 35, 33}};
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    expect_crop(cases[i][0], cases[i][1], cases[i][2], cases[i][3]);
+    expect_crop(cases[i][0], cases[i][1], cases[i][2], cases[i][3], cases[i][3]);
+  expect_crop(640, 372, 0, 320, 128);
+  expect_crop(213, 320, 384, 200, 333);
   for (size_t height = 1; height < 14; height++)
     for (size_t width = 1; width < 14; width++)
-      for (size_t pad = 7; pad < 13; pad++) expect_crop(height, width, pad, 7);
+      for (size_t pad = 7; pad < 13; pad++) {
+        expect_crop(height, width, pad, 7, 7);
+        expect_crop(height, width, pad, 5, 6);
+      }
 }
 
 /* 213 -> 384: 86 before, 85 after; -> 256 from 64: the image starts at 22. 320 -> 128: from 96. */
@@ -184,12 +193,12 @@ static void crops_start_where_the_protocol_says(void **state) {
   (void)state;
   for (size_t i = 0; i < 213 * 213; i++) small[i] = 1 + (float)i;
   for (size_t i = 0; i < 320 * 320; i++) large[i] = 1 + (float)i;
-  volume_crop(small, 213, 213, 384, 256, crop);
+  volume_crop(small, 213, 213, 384, &(struct scan_shape){256, 256, 0}, crop);
   assert_true(crop[22 * 256 + 22] == 1);
   assert_true(crop[21 * 256 + 22] == 0 && crop[22 * 256 + 21] == 0);
   assert_true(crop[234 * 256 + 234] == 213 * 213);
   assert_true(crop[235 * 256 + 234] == 0 && crop[234 * 256 + 235] == 0);
-  volume_crop(large, 320, 320, 0, 128, crop);
+  volume_crop(large, 320, 320, 0, &(struct scan_shape){128, 128, 0}, crop);
   assert_true(crop[0] == 1 + 96 * 320 + 96);
   assert_true(crop[128 * 128 - 1] == 1 + 223 * 320 + 223);
 }
@@ -240,7 +249,8 @@ static const float *reconstruct(const struct kspace *k, size_t slice, size_t n) 
   for (size_t y = 0; y < k->image_height; y++)
     for (size_t x = 0; x < k->image_width; x++)
       image[y * k->image_width + x] = (float)sqrt(power[(y + top) * k->width + x + left]);
-  volume_crop(image, k->image_height, k->image_width, 0, n, crop);
+  volume_crop(image, k->image_height, k->image_width, 0, &(struct scan_shape){(uint32_t)n, (uint32_t)n, 0},
+              crop);
   return crop;
 }
 

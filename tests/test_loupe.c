@@ -57,7 +57,7 @@ static float *gradient_by_hand(struct run *run) {
   struct training *training = &run->training;
   struct loupe *loupe = training_loupe(training);
   struct kernels *kernels = training->train.simulation.kernels;
-  struct net_loupe_setup net = {.size = N,
+  struct net_loupe_setup net = {.shape = scan_shape_of(&run->options),
                                 .points = run->options.acquisition.geometry == GEOMETRY_POINTS,
                                 .budget = loupe->acquisition.budget,
                                 .seed = run->options.world.seed,
@@ -103,7 +103,7 @@ static void check_update(void (*set)(struct run *run, const char *output), bool 
   run.options.train.rate = 0;
   start_run(&run);
   training_step(&run.training, 0, BATCH);
-  size_t count = training_loupe(&run.training)->acquisition.lines;
+  size_t count = training_loupe(&run.training)->acquisition.shape.actions;
   const float *found = read_floats(run.arena, training_loupe(&run.training)->graph->gradients, count);
   const float *expected = gradient_by_hand(&run);
   double largest = 0, off = largest_difference(found, expected, count);

@@ -13,7 +13,7 @@ enum { N = 6 };
 static int open_folder(void **state) {
   (void)state;
   support_open_folder(&folder);
-  acquisition = (struct acquisition){.size = N, .lines = N, .geometry = GEOMETRY_LINES};
+  acquisition = (struct acquisition){.shape = {N, N, N}, .geometry = GEOMETRY_LINES};
   return 0;
 }
 
@@ -27,7 +27,7 @@ static void expect_file(const char *name, const char *want) {
   uint8_t mask[N * N + 1] = {0};
   struct error error;
   assert_good(mask_file_read(support_path(&folder, name), &acquisition, mask, &error), &error);
-  for (size_t i = 0; i < acquisition.lines; i++) mask[i] = mask[i] ? '1' : '0';
+  for (size_t i = 0; i < acquisition.shape.actions; i++) mask[i] = mask[i] ? '1' : '0';
   assert_string_equal((const char *)mask, want);
 }
 
@@ -84,7 +84,7 @@ static void equal_rows_are_one_mask(void **state) {
       "holds 6 x 6 values, and its rows differ; whole columns are acquired: give one row of 6 values");
   expect_refusal(rows_of("0 1 1 0 1 0", 2), "mask.txt holds 12 values; 6 are expected at data.size 6");
   acquisition.geometry = GEOMETRY_POINTS;
-  acquisition.lines = N * N;
+  acquisition.shape.actions = N * N;
   expect_text(rows_of("0 1 1 0 1 0", N), "011010011010011010011010011010011010");
 }
 

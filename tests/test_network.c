@@ -315,7 +315,7 @@ static void test_fused_does_not_build(void **state) {
   struct reconstructor reconstructor;
   struct kernel_setup kernel_setup = {32, 32, false, ""};
   struct reconstructor_setup setup = {.device = device,
-                                      .size = 32,
+                                      .shape = {32, 32, 32},
                                       .channels = 16,
                                       .pools = 2,
                                       .precision = BLOCK_F32,
@@ -351,7 +351,7 @@ static bool is_word(const struct fact *fact) {
 static const struct network_facts values = {.channels = 6,
                                             .pools = 3,
                                             .hidden = 40,
-                                            .size = 32,
+                                            .shape = {32, 32, 32},
                                             .absolute = 1,
                                             .scale = 1e-4,
                                             .steps = 2,
@@ -389,7 +389,7 @@ static void write_facts(const char *path, const struct fact *facts, const struct
 static bool read_facts(const char *path, const struct fact *facts, struct network_facts *read,
                        struct error *error) {
   struct store *store;
-  *read = (struct network_facts){.size = values.size, .scale = values.scale};
+  *read = (struct network_facts){.shape = values.shape, .scale = values.scale};
   strcpy(read->input, facts == network_unet.facts ? "magnitude" : values.input);
   strcpy(read->geometry, values.geometry);
   assert_good(store_open(&store, path, error), error);
@@ -471,8 +471,13 @@ static struct world *open_nothing(struct device *device, struct kernels *kernels
 /* A network binds the columns that its row names. */
 static void ports_are_those_of_the_rows(void **state) {
   struct kernel_setup kernel_setup = {32, 32, false, ""};
-  struct reconstructor_setup setup = {
-      .device = *state, .size = 32, .channels = 4, .pools = 2, .batch = 2, .train = true, .input_gradient = true};
+  struct reconstructor_setup setup = {.device = *state,
+                                      .shape = {32, 32, 32},
+                                      .channels = 4,
+                                      .pools = 2,
+                                      .batch = 2,
+                                      .train = true,
+                                      .input_gradient = true};
   struct reconstructor reconstructor;
   struct error error;
   assert_good(kernels_open(&setup.kernels, *state, &kernel_table, &kernel_setup, &error), &error);
@@ -480,7 +485,7 @@ static void ports_are_those_of_the_rows(void **state) {
     const struct network_desc *network = dense ? &network_pgmri : &network_policy;
     struct policy_setup policy_setup = {.device = *state,
                                         .kernels = setup.kernels,
-                                        .size = 32,
+                                        .shape = {32, 32, 32},
                                         .channels = 2,
                                         .pools = 2,
                                         .hidden = 8,
@@ -514,7 +519,7 @@ static void memory_is_refused_in_one_text(void **state) {
   assert_good(kernels_open(&kernels, device, &kernel_table, &kernel_setup, &error), &error);
   struct reconstructor_setup setup = {.device = device,
                                       .kernels = kernels,
-                                      .size = 32,
+                                      .shape = {32, 32, 32},
                                       .channels = 4,
                                       .pools = 2,
                                       .batch = 2,
@@ -522,7 +527,7 @@ static void memory_is_refused_in_one_text(void **state) {
                                       .beside = {{&network_tau_step, (size_t)1 << 50, 1, 0}}};
   struct policy_setup policy_setup = {.device = device,
                                       .kernels = kernels,
-                                      .size = 32,
+                                      .shape = {32, 32, 32},
                                       .channels = 2,
                                       .pools = 2,
                                       .hidden = 8,

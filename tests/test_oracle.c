@@ -24,7 +24,7 @@ static void open_network(struct bench *bench, struct device *device) {
   struct error error;
   struct reconstructor_setup setup = {.device = device,
                                       .kernels = bench->simulation.kernels,
-                                      .size = N,
+                                      .shape = {N, N, N},
                                       .channels = 2,
                                       .pools = 2,
                                       .batch = 5};
@@ -57,8 +57,8 @@ static void open_geometry(struct bench *bench, struct device *device, uint32_t g
   plan.envs = SLICES * N;
   plan.kernels = bench->simulation.kernels;
   assert_good(simulation_open(&bench->brute, device, &bench->options, &plan, &error), &error);
-  support_fill_slices(bench->simulation.world, N, SLICES);
-  support_fill_slices(bench->brute.world, N, SLICES);
+  support_fill_slices(bench->simulation.world, SLICES);
+  support_fill_slices(bench->brute.world, SLICES);
   if (network) open_network(bench, device);
 }
 

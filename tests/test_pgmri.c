@@ -46,7 +46,7 @@ static void open_policy(struct bench *bench, struct device *device, size_t batch
   struct error error;
   struct policy_setup setup = {.device = device,
                                .kernels = bench->simulation.kernels,
-                               .size = N,
+                               .shape = {N, N, N},
                                .channels = 2,
                                .pools = 2,
                                .hidden = 8,
@@ -85,7 +85,7 @@ static void open_bench(struct bench *bench, struct device *device, struct config
   struct simulation_plan plan = trajectories_plan(&bench->options, config.slices, MOST, config.draws, STEPS);
   assert_good(simulation_open(&bench->simulation, device, &bench->options, &plan, &error), &error);
   assert_good(simulation_set(&bench->simulation, &bench->acquisition, &sampler_policy, &error), &error);
-  support_fill_slices(bench->simulation.world, N, (uint32_t)config.slices);
+  support_fill_slices(bench->simulation.world, (uint32_t)config.slices);
   open_policy(bench, device, config.batch);
   struct trajectories_setup setup = {.simulation = &bench->simulation,
                                      .batch = BATCH,
@@ -160,7 +160,7 @@ static void comes_back_from_a_file(void **state) {
   assert_good(policy_is_dense(support_path(&folder, "a.h5"), &dense, &error), &error);
   assert_true(dense);
   struct policy_setup setup = {
-      .device = *state, .kernels = bench.simulation.kernels, .size = N, .batch = MOST};
+      .device = *state, .kernels = bench.simulation.kernels, .shape = {N, N, N}, .batch = MOST};
   assert_good(policy_load(&again, support_path(&folder, "a.h5"), &setup, &error), &error);
   estimate(&bench);
   struct policy *both[] = {&bench.policy, &again};
@@ -171,7 +171,7 @@ static void comes_back_from_a_file(void **state) {
   }
   assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
   policy_close(&again);
-  setup.size = 2 * N;
+  setup.shape = (struct scan_shape){2 * N, 2 * N, 2 * N};
   assert_false(policy_load(&again, support_path(&folder, "a.h5"), &setup, &error));
   assert_holds(error.text, "it was trained with data.size 32 (attribute network_size), and data.size is 64");
   close_bench(&bench);

@@ -102,7 +102,7 @@ static void chances_add_up_to_the_budget(void **state) {
     struct error error;
     plan_scene(&scene, GEOMETRY_POINTS, 128, 16, "long");
     const struct sampler *sampler = sampler_find(names[s], &error);
-    size_t count = scene.acquisition.lines;
+    size_t count = scene.acquisition.shape.actions;
     uint32_t *table = ARENA_NEW(scene.arena, uint32_t, count);
     double *chance = ARENA_NEW(scene.arena, double, count), sum = 0, most = 0;
     assert_good(sampler_fill(sampler, &scene.options, &scene.acquisition, table, &error), &error);
@@ -131,7 +131,7 @@ static void kernels_agree_with_their_reference(void **state) {
               {"observe_coils_direct", 45},
               {"observe_coils_fft", 64}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    const size_t n = rows[i].n, shape[SHAPE_COUNT] = {1, n, n * n, n * n, 3 * n * n};
+    const size_t n = rows[i].n, shape[SHAPE_COUNT] = {1, n, n, n * n, n * n, 3 * n * n};
     struct check_sizes check = {.rows = 3,
                                 .height = n,
                                 .width = n,

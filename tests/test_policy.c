@@ -108,7 +108,7 @@ enum { N = 20, BATCH = 3 };
 static struct policy_setup setup_of(const struct bench *bench) {
   return (struct policy_setup){.device = bench->device,
                                .kernels = bench->kernels,
-                               .size = N,
+                               .shape = {N, N, N},
                                .channels = 3,
                                .pools = 2,
                                .hidden = 24,
@@ -205,7 +205,7 @@ static void test_round_trip(void **state) {
   assert_false(policy_load(&other.policy, path, &setup, &error));
   assert_holds(error.text, "of another shape: ");
   assert_int_equal(bench.device->allocations, allocations);
-  setup.size = 40;
+  setup.shape = (struct scan_shape){40, 40, 40};
   assert_false(policy_load(&other.policy, path, &setup, &error));
   assert_holds(error.text, "policy.h5: it was trained with data.size 20 (attribute network_size), and data.size is 40; set it to 20");
   close_bench(&other);

@@ -31,13 +31,14 @@ static void spokes_have_no_gaps(void **state) {
   uint32_t cell[256];
   (void)state;
   for (uint32_t n = 128; n <= 256; n *= 2) {
+    const struct scan_shape shape = geometry_shape(spokes, n, n);
     for (uint32_t a = 0; a < n; a++) {
       uint8_t one[256] = {0};
       one[a] = 1;
-      spokes->cells(n, a, cell);
+      spokes->cells(&shape, a, cell);
       uint32_t count = count_cells(cell, n);
       assert_true(count == n || count == n - 1);
-      assert_int_equal(geometry_mask(spokes, n, one, mask[a]), count);
+      assert_int_equal(geometry_mask(spokes, &shape, one, mask[a]), count);
       assert_int_equal(mask[a][n / 2 * n + n / 2], 1);
       for (uint32_t i = 1; i < count; i++) {
         int rows = (int)(cell[i] / n) - (int)(cell[i - 1] / n),
@@ -58,7 +59,8 @@ static void coverage_is_as_measured(void **state) {
               {128, 4, 3.10},   {128, 2, 1.56},   {256, 32, 12.10}, {256, 16, 6.15}};
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    double fraction = 100 / geometry_acceleration(spokes, rows[i].n, rows[i].spokes);
+    const struct scan_shape shape = geometry_shape(spokes, rows[i].n, rows[i].n);
+    double fraction = 100 / geometry_acceleration(spokes, &shape, rows[i].spokes);
     if (fabs(fraction - rows[i].percent) > (rows[i].spokes == 128 ? 0.05 : 0.0051))
       fail_msg("%u spokes of %u cover %.3f %%, expected %.2f %%", rows[i].spokes, rows[i].n, fraction,
                rows[i].percent);
@@ -68,6 +70,7 @@ static void coverage_is_as_measured(void **state) {
 static void random_spokes_cover_less(void **state) {
   static const double expected[] = {22.05, 11.55};
   static uint8_t mask[128 * 128];
+  const struct scan_shape shape = geometry_shape(spokes, 128, 128);
   struct random random;
   (void)state;
   random_start(&random, 1, STREAM_PHANTOM, 0);
@@ -79,7 +82,7 @@ static void random_spokes_cover_less(void **state) {
       for (uint32_t i = 0; i < 128; i++) order[i] = i;
       random_order(&random, order, 128);
       for (uint32_t i = 0; i < count; i++) chosen[order[i]] = 1;
-      sum += 100.0 * (double)geometry_mask(spokes, 128, chosen, mask) / (128 * 128) / 400;
+      sum += 100.0 * (double)geometry_mask(spokes, &shape, chosen, mask) / (128 * 128) / 400;
     }
     assert_true(fabs(sum - expected[k]) < 0.08);
   }
@@ -272,7 +275,7 @@ static void observations_are_exact(void **state) {
     run_scans(&scene, "random", 0, envs);
     for (size_t env = 0; env < envs; env += envs - 1) {
       support_get(scene.simulation.world, ENV_mask, env, 1, mask);
-      geometry_mask(spokes, n, mask, cells);
+      geometry_mask(spokes, &scene.acquisition.shape, mask, cells);
       check_image(&scene, env, cells);
     }
     arena_close(arena);
@@ -336,7 +339,7 @@ static void both_ways_agree(void **state) {
       simulation_close(&scene.simulation);
       struct simulation_plan plan = {.slices = 3, .envs = 1, .score_every_step = true, .metrics = "ssim"};
       assert_good(simulation_open(&scene.simulation, *state, &scene.options, &plan, &error), &error);
-      support_fill_slices(scene.simulation.world, N, 3);
+      support_fill_slices(scene.simulation.world, 3);
     } else {
       for (uint32_t i = 0; i < N * N; i++) /* frequencies from the centre on */
         cell[i] = i % N * N + (i / N + N - N / 2) % N;
@@ -392,7 +395,7 @@ static void kernels_agree_with_their_reference(void **state) {
               {"observe_coils_fft", 64}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     for (size_t count = 1; count <= 3; count += 2) {
-      const size_t n = rows[i].n, shape[SHAPE_COUNT] = {1, n, n, n * n, 3 * n * n};
+      const size_t n = rows[i].n, shape[SHAPE_COUNT] = {1, n, n, n, n * n, 3 * n * n};
       struct check_sizes check = {.rows = count,
                                   .height = n,
                                   .width = n,

@@ -302,9 +302,21 @@ struct results {
   const char *lines;    /* lines of section data, beside the usual ones; NULL: none */
   const char *patients; /* a line a file; NULL: none */
   size_t unscored;      /* the scores of so many slices are NaN */
+  const char *size;     /* data.size; NULL: SIZE */
+  size_t height; /* of images of height x SIZE, truth and own, where `image` is NULL; 0: there are none */
 };
 
 enum { SLICES = 3, SIZE = 4, LINES = 2 };
+
+static void write_images(struct store *store, size_t height) {
+  static const float pixels[8 * SIZE];
+  static const uint32_t row;
+  size_t one[] = {1, height, SIZE};
+  struct error error;
+  assert_good(store_write(store, "kept/row", STORE_U32, 1, one, &row, false, &error), &error);
+  assert_good(store_write(store, "kept/image", STORE_F32, 3, one, pixels, false, &error), &error);
+  assert_good(store_write(store, "x2_long/random/kept", STORE_F32, 3, one, pixels, false, &error), &error);
+}
 
 static void write_results(const char *path, const struct results *results) {
   const uint32_t volume[SLICES] = {0, 0, 1 + results->more};
@@ -319,10 +331,12 @@ static void write_results(const char *path, const struct results *results) {
   for (size_t i = 0; i < results->unscored; i++) ssim[i * (LINES + 1) + LINES] = NAN;
   size_t slices[] = {SLICES}, masks[] = {results->scans, SIZE}, actions[] = {results->scans, LINES},
          curve[] = {results->scans, LINES + 1};
-  snprintf(scene, sizeof scene,
-           "data:\n  path: \"x\"\n  size: 4\n%s  range: %s\nevaluate:\n  name: \"%s\"\n  samplers: [random]\n"
-           "  metrics: [ssim]\n  policy: \"\"\n  reconstructor: \"r.h5\"\n",
-           results->lines ? results->lines : "", results->range, results->name);
+  snprintf(
+      scene, sizeof scene,
+      "data:\n  path: \"x\"\n  size: %s\n%s  range: %s\nevaluate:\n  name: \"%s\"\n  samplers: [random]\n"
+      "  metrics: [ssim]\n  policy: \"\"\n  reconstructor: \"r.h5\"\n",
+      results->size ? results->size : "4", results->lines ? results->lines : "", results->range,
+      results->name);
   assert_good(store_create(&store, path, &error), &error);
   assert_good(store_put_text(store, "version", results->version, &error), &error);
   assert_good(store_put_text(store, "selection", results->selection, &error), &error);
@@ -336,6 +350,7 @@ static void write_results(const char *path, const struct results *results) {
   assert_good(store_write(store, "x2_long/random/action", STORE_U32, 2, actions, action, false, &error),
               &error);
   assert_good(store_write(store, "x2_long/random/ssim", STORE_F32, 2, curve, ssim, false, &error), &error);
+  if (results->height) write_images(store, results->height);
   if (results->image) {
     static const float pixels[SIZE * SIZE];
     static const uint32_t row;
@@ -374,6 +389,30 @@ static void refuse_second(const struct results *second, const char *part, const 
   assert_holds(error.text, part);
   assert_holds(error.text, other);
   support_close_folder(&folder);
+}
+
+/* The scene says the sides where they differ; masks of lines tell the width alone. */
+static void results_of_rectangles_are_read(void **state) {
+  struct folder folder;
+  struct error error;
+  const char *path;
+  struct results second = standard;
+  (void)state;
+  support_open_folder(&folder);
+  second.size = "[6, 4]";
+  second.height = 6;
+  struct report *report = two_results(&folder, &second, &path);
+  assert_good(report_add(report, path, &error), &error);
+  assert_good(report_finish(report, &error), &error);
+  assert_int_equal(report->sets, 2);
+  assert_true(report->set[0].shape.height == 4 && report->set[0].shape.width == 4);
+  assert_true(report->set[1].shape.height == 6 && report->set[1].shape.width == 4);
+  assert_holds(report_part_text(report, 1), "data.size is [6, 4] here and 4 there");
+  support_close_folder(&folder);
+  second.height = 4;
+  refuse_second(&second, "is damaged: kept/image does not hold 1 images of 6x4 pixels", "");
+  second.size = "[6, 5]";
+  refuse_second(&second, "masks of x2_long/random are of 4 lines, which no image of up to 512x512 has", "");
 }
 
 static void results_are_read(void **state) {
@@ -977,6 +1016,7 @@ int main(void) {
       cmocka_unit_test(written_texts_are_read),
       cmocka_unit_test(damaged_lines_are_refused),
       cmocka_unit_test(results_are_read),
+      cmocka_unit_test(results_of_rectangles_are_read),
       cmocka_unit_test(another_version_is_refused),
       cmocka_unit_test(missing_images_are_refused),
       cmocka_unit_test(volumes_without_a_name_are_refused),

@@ -31,7 +31,7 @@ static void open_policy(struct bench *bench, struct device *device, size_t batch
   struct error error;
   struct policy_setup setup = {.device = device,
                                .kernels = bench->simulation.kernels,
-                               .size = N,
+                               .shape = {N, N, N},
                                .channels = 2,
                                .pools = 2,
                                .hidden = 16,
@@ -61,7 +61,7 @@ static void open_setup(struct bench *bench, struct device *device, const struct 
       rollout_plan(&bench->options, SLICES, launch > batch ? launch : batch, scans * STEPS);
   assert_good(simulation_open(&bench->simulation, device, &bench->options, &plan, &error), &error);
   assert_good(simulation_set(&bench->simulation, &acquisition, &sampler_policy, &error), &error);
-  support_fill_slices(bench->simulation.world, N, SLICES);
+  support_fill_slices(bench->simulation.world, SLICES);
   open_policy(bench, device, batch);
   struct rollout_setup setup = *wanted;
   setup.simulation = &bench->simulation;
@@ -257,7 +257,7 @@ static void facts_are_as_defined(void **state) {
   uint32_t action[8] = {4, 5, 4, 5, 5, 4, 6, 6};
   double sum[N], square[N], count[N];
   uint64_t mask[4];
-  struct simulation simulation = {.acquisition = {.lines = N}};
+  struct simulation simulation = {.acquisition = {.shape = {N, N, N}}};
   struct rollout rollout = {
       .simulation = &simulation, .scans = 4, .steps = 2, .rows = 8, .group = {.members = 2}};
   struct rollout_copy copy = {reward, value, target, advantage, action, sum, square, count, mask};

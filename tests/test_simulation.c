@@ -71,7 +71,7 @@ static void budgets_are_exact(void **state) {
   struct scene scene;
   uint8_t mask[20][N];
   open_scene(&scene, *state, 20, false, false, false);
-  support_fill_slices(scene.simulation.world, N, SLICES);
+  support_fill_slices(scene.simulation.world, SLICES);
   for (size_t s = 0; s < sizeof samplers / sizeof *samplers; s++) {
     set_sampler(&scene, samplers[s]);
     run_scans(&scene, 0, 20);
@@ -93,7 +93,7 @@ static void a_larger_mask_is_a_better_image(void **state) {
   struct scene scene;
   float ssim[9][SLICES];
   open_scene(&scene, *state, SLICES, true, false, false);
-  support_fill_slices(scene.simulation.world, N, SLICES);
+  support_fill_slices(scene.simulation.world, SLICES);
   set_sampler(&scene, "lowest_index");
   run_scans(&scene, 0, SLICES);
   support_get(scene.simulation.world, ROLLOUT_ssim, 0, SLICES * (scene.acquisition.budget + 1), ssim);
@@ -111,7 +111,7 @@ static void results_do_not_depend_on_the_number(void **state) {
     struct scene scene;
     bool alone = counts[k] == 1; /* scan 3 as the only one */
     open_scene(&scene, *state, counts[k], false, false, false);
-    support_fill_slices(scene.simulation.world, N, SLICES);
+    support_fill_slices(scene.simulation.world, SLICES);
     set_sampler(&scene, "random");
     run_scans(&scene, alone ? 3 : 0, counts[k]);
     support_get(scene.simulation.world, ENV_mask, alone ? 0 : 3, 1, masks[k]);
@@ -130,7 +130,7 @@ static void the_seed_decides(void **state) {
     struct scene scene;
     open_scene(&scene, *state, 64, false, false, false);
     scene.options.world.seed = k == 2 ? 43 : 42;
-    support_fill_slices(scene.simulation.world, N, SLICES);
+    support_fill_slices(scene.simulation.world, SLICES);
     set_sampler(&scene, "variable_density");
     run_scans(&scene, 0, 64);
     support_get(scene.simulation.world, ENV_mask, 0, 64, masks[k]);
@@ -145,7 +145,7 @@ static void reset_is_the_only_owner(void **state) {
   struct scene scene;
   uint32_t scan[5], step[5], done[5], slice[5];
   open_scene(&scene, *state, 5, false, false, false);
-  support_fill_slices(scene.simulation.world, N, SLICES);
+  support_fill_slices(scene.simulation.world, SLICES);
   struct world *world = scene.simulation.world;
   set_sampler(&scene, "random");
   run_scans(&scene, 0, 5);
@@ -170,7 +170,7 @@ static void rewards_are_as_defined(void **state) {
   for (int dense = 0; dense < 2; dense++) {
     struct scene scene;
     open_scene(&scene, *state, SLICES, true, dense, false);
-    support_fill_slices(scene.simulation.world, N, SLICES);
+    support_fill_slices(scene.simulation.world, SLICES);
     set_sampler(&scene, "lowest_index");
     run_scans(&scene, 0, SLICES);
     size_t steps = scene.acquisition.budget + 1;
@@ -192,7 +192,7 @@ static void a_step_allocates_nothing(void **state) {
   struct device *device = *state;
   struct scene scene;
   open_scene(&scene, device, 16, true, true, false);
-  support_fill_slices(scene.simulation.world, N, SLICES);
+  support_fill_slices(scene.simulation.world, SLICES);
   set_sampler(&scene, "random");
   run_scans(&scene, 0, 16);
   uint64_t allocations = device->allocations, bytes = device->bytes;
@@ -211,7 +211,7 @@ static void half_observations_are_close(void **state) {
   for (int half = 0; half < 2; half++) {
     struct scene scene;
     open_scene(&scene, *state, 4, false, false, half);
-    support_fill_slices(scene.simulation.world, N, SLICES);
+    support_fill_slices(scene.simulation.world, SLICES);
     set_sampler(&scene, "low_bias");
     run_scans(&scene, 0, 4);
     support_get(scene.simulation.world, ENV_magnitude, 2, 1, half ? (void *)halves : (void *)full);

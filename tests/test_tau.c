@@ -83,7 +83,7 @@ struct whole {
 static void open_whole(struct whole *whole, const struct run *run) {
   struct graph_setup setup = {
       .device = &device, .kernels = run->training.train.simulation.kernels, .batch = BATCH, .train = true};
-  struct net_tau_setup net = {.size = N,
+  struct net_tau_setup net = {.shape = scan_shape_of(&run->options),
                               .hidden = HIDDEN,
                               .points = run->options.acquisition.geometry == GEOMETRY_POINTS,
                               .channels = (int)run->options.tau.channels,
@@ -383,15 +383,16 @@ static void the_sampler_is_as_large_as_published(void **state) {
   static const size_t counts[3][2] = {{128, 42797184}, {256, 168691968}, {128, 13390595}};
   (void)state;
   for (int k = 0; k < 3; k++) {
-    struct net_tau_setup setup = {.size = (int)counts[k][0],
-                                  .hidden = 512,
-                                  .points = k == 2,
-                                  .channels = 64,
-                                  .pools = 4,
-                                  .steps = 4,
-                                  .budget = 28,
-                                  .slope = 10,
-                                  .adaptive = true};
+    struct net_tau_setup setup = {
+        .shape = scan_shape_make(counts[k][0], counts[k][0], k == 2 ? GEOMETRY_POINTS : GEOMETRY_LINES),
+        .hidden = 512,
+        .points = k == 2,
+        .channels = 64,
+        .pools = 4,
+        .steps = 4,
+        .budget = 28,
+        .slope = 10,
+        .adaptive = true};
     struct graph *graph;
     struct error error;
     graph_open(&graph);

@@ -795,7 +795,7 @@ static void a_key_that_is_newer_than_the_checkpoint_had_its_default(void **state
 /* Before anything of the network is allocated, but for the values of its parameters. */
 static void refuse_network(const struct run *run, const char *path, const char *part) {
   struct reconstructor_setup setup = {
-      .device = &device, .kernels = run->training.train.simulation.kernels, .size = N, .batch = 1};
+      .device = &device, .kernels = run->training.train.simulation.kernels, .shape = {N, N, N}, .batch = 1};
   struct reconstructor reconstructor;
   struct error error;
   uint64_t allocations = device.allocations;

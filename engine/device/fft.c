@@ -102,13 +102,8 @@ static bool open_spare(struct fft *fft, struct error *error) {
   return fft->spare != NULL;
 }
 
-static bool make(struct fft *fft, struct device *device, size_t height, size_t width, size_t batch,
-                 struct error *error) {
+static bool make(struct fft *fft, size_t height, size_t width, size_t batch, struct error *error) {
   HOLD(LOCK_TRANSFORMS);
-  *fft = (struct fft){.device = device};
-  if (!fft_takes(height) || !fft_takes(width))
-    return fail(error, "a transform of %zu x %zu; clFFT takes products of 2, 3, 5, 7, 11 and 13", height,
-                width);
   clfftStatus status = make_plan(fft, height, width, batch);
   if (status == CLFFT_SUCCESS) return open_spare(fft, error);
   fft_close(fft);
@@ -120,8 +115,13 @@ static bool make(struct fft *fft, struct device *device, size_t height, size_t w
 bool fft_open(struct fft *fft, struct device *device, size_t height, size_t width, size_t batch,
               struct error *error) {
   struct compile compile;
+  *fft = (struct fft){.device = device};
+  if (!height || !width)
+    return fail(error, "a transform of %zu x %zu; both must be at least 1", height, width);
+  if (!fft_takes(height) || !fft_takes(width))
+    return dft_open(&fft->dft, device, height, width, batch, error);
   compile_begin(device, &compile);
-  bool good = make(fft, device, height, width, batch, error);
+  bool good = make(fft, height, width, batch, error);
   compile_end(device, &compile, false);
   return good;
 }
@@ -138,6 +138,10 @@ static void enqueue(struct fft *fft, enum fft_direction direction, cl_mem data, 
 
 void fft_run(struct fft *fft, enum fft_direction direction, cl_mem data) {
   struct compile compile;
+  if (fft->dft.batch) {
+    dft_run(&fft->dft, fft->device, direction == FFT_INVERSE, data);
+    return;
+  }
   bool waits = !fft->launched[direction] && compile_launch(fft->device, &compile);
   cl_event event = NULL;
   enqueue(fft, direction, data, waits ? &event : NULL);
@@ -147,6 +151,7 @@ void fft_run(struct fft *fft, enum fft_direction direction, cl_mem data) {
 
 void fft_close(struct fft *fft) {
   HOLD(LOCK_TRANSFORMS);
+  dft_close(&fft->dft, fft->device);
   if (fft->open && !library.ended) clfftDestroyPlan(&fft->plan);
   device_release(fft->device, fft->spare, fft->spare_bytes);
   fft->spare = NULL;

@@ -1,8 +1,9 @@
-/* Batched complex transforms by clFFT, in place, unnormalised scales set by the caller. */
+/* Batched complex transforms of any lengths, in place: by clFFT, or where it does not take one of them, as products with
+ * the transform's matrices (engine/device/dft.h). */
 #ifndef L2SR_ENGINE_FFT_H
 #define L2SR_ENGINE_FFT_H
 
-#include "engine/device/device.h"
+#include "engine/device/dft.h"
 
 enum fft_direction { FFT_FORWARD, FFT_INVERSE };
 
@@ -12,9 +13,11 @@ struct fft {
   cl_mem spare; /* clFFT's scratch memory at some sizes; else NULL */
   size_t spare_bytes;
   bool open, launched[2]; /* by enum fft_direction */
+  struct dft dft;         /* in place of a plan */
 };
 
-/* Whether clFFT takes the length: a product of 2, 3, 5, 7, 11 and 13. */
+/* Whether clFFT takes the length: a product of 2, 3, 5, 7, 11 and 13. Other lengths take as many operations more as the
+ * length is over its logarithm. */
 bool fft_takes(size_t length);
 
 /* A plan of `batch` transforms of height x width (height 1: one-dimensional rows) with the orthonormal

@@ -237,7 +237,7 @@ void graph_output(struct graph *graph, tensor x);
  * input; the nodes before it that serve only it are neither placed nor run, their parameters stay. */
 void graph_give(struct graph *graph, tensor x);
 /* Centred orthonormal transforms of complex images [2][height][width], real and imaginary: frequency 0 and
- * the origin lie at (height / 2, width / 2). Sizes are products of 2, 3, 5, 7, 11 and 13. */
+ * the origin lie at (height / 2, width / 2). */
 tensor fourier(struct graph *graph, tensor x); /* also of a real image, [1][height][width] */
 tensor inverse_fourier(struct graph *graph, tensor x);
 /* x times a factor [1][1][width], which every row of every channel has, or [1][height][width], which every

@@ -22,16 +22,12 @@ static bool shape_fourier(struct graph *graph, tensor out, struct error *error) 
   struct node *node = graph_node(graph, out);
   struct tensor_shape in = graph_node(graph, node->input[0])->shape;
   if (node->op == &op_fourier && in.channels == 1) in.channels = 2;
-  if (!is_complex(&in, error)) return false;
-  if (!fft_takes((size_t)in.height) || !fft_takes((size_t)in.width))
-    return fail(error, "%dx%d; height and width must be products of 2, 3, 5, 7, 11 and 13", in.height,
-                in.width);
   node->shape = in;
-  return true;
+  return is_complex(&in, error);
 }
 
 /* Square images of the size that the kernels were opened for take kernels of our own, which pass over an
- * image twice; clFFT's transforms take every size, and two passes more for their order of values. */
+ * image twice; others (engine/device/fft.h) take every size, and two passes more for their order of values. */
 static bool takes_own(const struct graph *graph, const struct node *node) {
   size_t height = (size_t)node->shape.height, width = (size_t)node->shape.width;
   return height == width && kernel_fits(graph->kernels, "fourier_rows", height, width);
@@ -84,7 +80,7 @@ static void transform_own(struct graph *graph, const struct node *node, const st
                   arg_u32(way->to_real ? 1 : 2), size, all, forward, arg_u32(way->add)));
 }
 
-/* clFFT's plan is for the whole batch: of the images that are not in use it transforms what lies there, which
+/* A transform is of the whole batch: of the images that are not in use it transforms what lies there, which
  * nobody reads. */
 static void transform(struct graph *graph, struct node *node, const struct way *way) {
   size_t rows = graph->images * pixels(node);

@@ -40,7 +40,7 @@ static bool read_setup(struct check *check, struct error *error) {
   check->update.entropy_weight = (float)entropy;
   check->update.value_weight = (float)value;
   check->setup = (struct policy_setup){.device = check->device,
-                                       .size = check->n,
+                                       .shape = scan_shape_make(check->n, check->n, GEOMETRY_LINES),
                                        .channels = channels,
                                        .pools = pools,
                                        .hidden = hidden,

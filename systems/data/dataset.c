@@ -166,39 +166,44 @@ static bool note_copies(struct dataset *dataset, const struct options *options, 
 
 /* The part that is cut out decides all scores: a size that nobody chose is said. */
 static bool note_crop(struct dataset *dataset, const struct options *options, struct error *error) {
-  size_t count = 0, n = options->data.size;
+  const struct scan_shape shape = scan_shape_of(options);
   const struct volume *first = NULL;
+  size_t count = 0;
+  char size[SCAN_SHAPE_TEXT];
   for (size_t v = dataset->volume_count; v-- > 0;) {
     const struct volume *volume = &dataset->volumes[v];
-    if (volume->image_height <= n && volume->image_width <= n) continue;
+    if (volume->image_height <= shape.height && volume->image_width <= shape.width) continue;
     first = volume;
     count++;
   }
   if (!count || options->given[OPTION_ROW_data_size]) return true;
   return dataset_note(
       dataset, options, error,
-      "%zu volume%s larger than data.size, which is %zu because nothing sets it: of %zux%zu pixels of "
-      "%s the central %zux%zu are taken; set data.size to what is meant",
-      count, plural(count), n, first->image_height, first->image_width, first->path, n, n);
+      "%zu volume%s larger than data.size, which is %s because nothing sets it: of %zux%zu pixels of "
+      "%s the central %ux%u are taken; set data.size to what is meant",
+      count, plural(count), scan_shape_text(&shape, size), first->image_height, first->image_width,
+      first->path, shape.height, shape.width);
 }
 
 /* Padded to several times its side, an image is mostly zeros, which every method reconstructs well. */
 static bool note_narrow(struct dataset *dataset, const struct options *options, struct error *error) {
-  size_t count = 0, n = options->data.size;
+  const struct scan_shape shape = scan_shape_of(options);
   const struct volume *first = NULL;
+  size_t count = 0;
+  char size[SCAN_SHAPE_TEXT];
   for (size_t v = dataset->volume_count; v-- > 0;) {
     const struct volume *volume = &dataset->volumes[v];
-    size_t height = volume->image_height, width = volume->image_width;
-    if (4 * (height < width ? height : width) >= n) continue;
+    if (4 * volume->image_height >= shape.height && 4 * volume->image_width >= shape.width) continue;
     first = volume;
     count++;
   }
   if (!count) return true;
   return dataset_note(
       dataset, options, error,
-      "%zu volume%s images narrower than a quarter of data.size %zu (%s: %zux%zu), and zeros fill the "
+      "%zu volume%s images narrower than a quarter of data.size %s (%s: %zux%zu), and zeros fill the "
       "rest; look at the order of its axes, or set data.size to what the images have",
-      count, count == 1 ? " has" : "s have", n, first->path, first->image_height, first->image_width);
+      count, count == 1 ? " has" : "s have", scan_shape_text(&shape, size), first->path, first->image_height,
+      first->image_width);
 }
 
 /* Names do not tell the patients of a split: its files are known when all were opened. */

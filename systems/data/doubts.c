@@ -28,7 +28,7 @@ struct doubts {
   double least, largest, sum, square, count; /* statistics of an image's pixels */
   struct axis axis[AXES];
   double signal, kept; /* energy of what images show, and of that inside data.size */
-  size_t size;
+  struct scan_shape shape;
   double empty; /* the largest fraction of a slice that is empty */
   const char *what;
 };
@@ -69,27 +69,27 @@ static void see_image(struct doubts *doubts, const float *image, size_t count) {
 }
 
 /* The pixels of an axis that the crop takes. */
-static bool is_kept(size_t place, size_t size, const struct options *options) {
-  long first = volume_place(0, size, options->data.pad, options->data.size),
-       last = volume_place(options->data.size - 1, size, options->data.pad, options->data.size);
+static bool is_kept(size_t place, size_t size, size_t pad, size_t wanted) {
+  long first = volume_place(0, size, pad, wanted), last = volume_place(wanted - 1, size, pad, wanted);
   return (first < 0 || (long)place >= first) && (last < 0 || (long)place <= last);
 }
 
 /* Noise is below a tenth of the brightest pixel: an image shows what is above. */
 void doubts_see_crop(struct doubts *doubts, const struct volume *volume, const float *image,
                      const struct options *options) {
-  size_t height = volume->image_height, width = volume->image_width;
-  doubts->size = options->data.size;
-  if (height <= doubts->size && width <= doubts->size) return;
+  size_t height = volume->image_height, width = volume->image_width, pad = options->data.pad;
+  const struct scan_shape *shape = &doubts->shape;
+  doubts->shape = scan_shape_of(options);
+  if (height <= shape->height && width <= shape->width) return;
   float most = 0;
   for (size_t i = 0; i < height * width; i++) most = image[i] > most ? image[i] : most;
   for (size_t y = 0; y < height; y++) {
-    bool row = is_kept(y, height, options);
+    bool row = is_kept(y, height, pad, shape->height);
     for (size_t x = 0; x < width; x++) {
       double value = image[y * width + x];
       if (!(value > 0.1 * most)) continue;
       doubts->signal += value * value;
-      if (row && is_kept(x, width, options)) doubts->kept += value * value;
+      if (row && is_kept(x, width, pad, shape->width)) doubts->kept += value * value;
     }
   }
 }
@@ -236,7 +236,7 @@ static const char *tell_max(const struct doubts *doubts, const struct volume *vo
  */
 static const char *advise_crop(const struct doubts *doubts, const struct volume *volume) {
   size_t most = volume_largest_size(volume);
-  const char *more = most > doubts->size
+  const char *more = most > doubts->shape.height && most > doubts->shape.width
                          ? arena_text(doubts->arena, "set data.size to more, at most %zu", most)
                          : "set data.size and data.pad to more";
   return volume->from_kspace
@@ -247,13 +247,15 @@ static const char *advise_crop(const struct doubts *doubts, const struct volume 
 
 static const char *tell_crop(const struct doubts *doubts, const struct volume *volume) {
   double lost = doubts->signal - doubts->kept;
+  const struct scan_shape *shape = &doubts->shape;
+  char size[SCAN_SHAPE_TEXT];
   if (!(lost > 0.02 * doubts->signal)) return NULL;
   return arena_text(
       doubts->arena,
-      "data.size %zu cuts away %.0f %% of the signal of %s: of %zux%zu pixels the central %zux%zu are "
+      "data.size %s cuts away %.0f %% of the signal of %s: of %zux%zu pixels the central %ux%u are "
       "taken; %s; where the cut is meant, say so by data.crop image",
-      doubts->size, 100 * lost / doubts->signal, volume->path, volume->image_height, volume->image_width,
-      doubts->size, doubts->size, advise_crop(doubts, volume));
+      scan_shape_text(shape, size), 100 * lost / doubts->signal, volume->path, volume->image_height,
+      volume->image_width, shape->height, shape->width, advise_crop(doubts, volume));
 }
 
 /* What the scene says in words is no doubt. */

@@ -16,15 +16,16 @@ struct look {
 /* Why a scene leaves the volume out, or NULL. Values of k-space may be as small as they like. */
 static const char *fault_of(struct look *look) {
   const struct volume *volume = look->volume;
-  size_t n = look->options->data.size, count = volume_slice_floats(volume);
+  const struct scan_shape shape = scan_shape_of(look->options);
+  size_t count = volume_slice_floats(volume);
   bool finite = true;
   if (volume->from_kspace) {
     const char *fault = volume_fault(look->data, count, &look->plain);
     for (size_t i = 0; i < count; i++) finite &= isfinite(look->data[i]) != 0;
     return finite ? NULL : fault;
   }
-  volume_crop(look->data, volume->height, volume->width, look->options->data.pad, n, look->crop);
-  return volume_fault(look->crop, n * n, &look->plain);
+  volume_crop(look->data, volume->height, volume->width, look->options->data.pad, &shape, look->crop);
+  return volume_fault(look->crop, scan_shape_pixels(&shape), &look->plain);
 }
 
 static bool look_at(struct look *look, size_t slice, struct error *error) {
@@ -50,12 +51,12 @@ static bool look_at_slices(struct look *look, struct error *error) {
 static bool look_at_volume(const struct volume *volume, const struct options *options, struct doubts *doubts,
                            struct error *error) {
   struct look look = {.volume = volume, .options = options, .doubts = doubts};
-  size_t n = options->data.size;
+  const struct scan_shape shape = scan_shape_of(options);
   if (!volume->slice_count) return true;
   if (!volume_file_open(&look.file, volume, error)) return false;
   struct arena *arena = arena_open();
   look.data = arena_try_array(arena, sizeof *look.data, volume_slice_floats(volume));
-  look.crop = arena_try_array(arena, sizeof *look.crop, n * n);
+  look.crop = arena_try_array(arena, sizeof *look.crop, scan_shape_pixels(&shape));
   bool good = look.data && look.crop ? look_at_slices(&look, error)
                                      : fail_memory(error, "no host memory for a slice of %s", volume->path);
   if (!good) doubts_drop(doubts);

@@ -1,7 +1,6 @@
 #include "systems/data/volume.h"
 
 #include "engine/base/hash.h"
-#include "engine/device/fft.h"
 #include "systems/data/foreign.h"
 #include "systems/data/format.h"
 #include "systems/data/sampled.h"
@@ -22,9 +21,7 @@ static void find_image_size(struct volume *volume) {
 }
 
 static size_t largest_size(size_t height, size_t width) {
-  size_t side = height < width ? height : width;
-  while (side > 1 && !fft_takes(side)) side--;
-  return side;
+  return height < width ? height : width;
 }
 
 size_t volume_largest_size(const struct volume *volume) {
@@ -50,38 +47,44 @@ static bool refuse_tiny(const struct volume *volume, struct error *error) {
 static bool check_size(struct volume *volume, const struct options *options, struct error *error) {
   if (volume->image_height < SIDE_LEAST || volume->image_width < SIDE_LEAST)
     return refuse_tiny(volume, error);
-  size_t n = options->data.size, pad = options->data.pad;
-  bool small = volume->image_height < n || volume->image_width < n;
-  volume->small = small && pad < n;
+  const struct scan_shape shape = scan_shape_of(options);
+  size_t pad = options->data.pad, longer = shape.height > shape.width ? shape.height : shape.width;
+  volume->small = (volume->image_height < shape.height && pad < shape.height) ||
+                  (volume->image_width < shape.width && pad < shape.width);
   if (!volume->small) return true;
-  char or_size[64] = "";
+  char or_size[64] = "", size[SCAN_SHAPE_TEXT];
   size_t side = volume_largest_size(volume);
   if (volume_takes_size(side)) snprintf(or_size, sizeof or_size, " or data.size to at most %zu", side);
   return fail_file(error,
-                   "%s has images of %zu x %zu, smaller than data.size %zu; set data.pad to at least %zu%s",
-                   volume->path, volume->image_height, volume->image_width, n, n, or_size);
+                   "%s has images of %zu x %zu, smaller than data.size %s; set data.pad to at least %zu%s",
+                   volume->path, volume->image_height, volume->image_width, scan_shape_text(&shape, size),
+                   longer, or_size);
 }
 
-static bool refuse_kspace(const struct volume *volume, size_t n, struct error *error) {
+static bool refuse_kspace(const struct volume *volume, const struct scan_shape *shape, struct error *error) {
   size_t side = largest_size(volume->height, volume->width);
+  char size[SCAN_SHAPE_TEXT];
+  scan_shape_text(shape, size);
   if (volume_takes_size(side))
     return fail_file(error,
-                     "%s has k-space of %zu x %zu, smaller than data.size %zu; set data.size to at most %zu",
-                     volume->path, volume->height, volume->width, n, side);
+                     "%s has k-space of %zu x %zu, smaller than data.size %s; set data.size to at most %zu",
+                     volume->path, volume->height, volume->width, size, side);
   return fail_file(
       error,
-      "%s has k-space of %zu x %zu, smaller than data.size %zu; set data.crop to image, and data.pad to at "
-      "least %zu",
-      volume->path, volume->height, volume->width, n, n);
+      "%s has k-space of %zu x %zu, smaller than data.size %s; set data.crop to image, and data.pad to at "
+      "least %u",
+      volume->path, volume->height, volume->width, size,
+      shape->height > shape->width ? shape->height : shape->width);
 }
 
 /* An image of a k-space that is cut has its size, and is of the whole field of view. */
 static bool cut_kspace(struct volume *volume, const struct options *options, struct error *error) {
-  size_t n = options->data.size;
+  const struct scan_shape shape = scan_shape_of(options);
   if (options->data.crop != CROP_KSPACE) return true;
-  volume->small = volume->height < n || volume->width < n;
-  if (volume->small) return refuse_kspace(volume, n, error);
-  volume->kspace_size = volume->image_height = volume->image_width = n;
+  volume->small = volume->height < shape.height || volume->width < shape.width;
+  if (volume->small) return refuse_kspace(volume, &shape, error);
+  volume->kspace_height = volume->image_height = shape.height;
+  volume->kspace_width = volume->image_width = shape.width;
   return true;
 }
 
@@ -281,20 +284,23 @@ long volume_place(size_t i, size_t size, size_t pad, size_t n) {
   return place >= 0 && place < (long)size ? place : -1;
 }
 
-void volume_crop(const float *image, size_t height, size_t width, size_t pad, size_t n, float *to) {
-  for (size_t y = 0; y < n; y++) {
-    long from_y = volume_place(y, height, pad, n);
-    for (size_t x = 0; x < n; x++) {
-      long from_x = volume_place(x, width, pad, n);
-      to[y * n + x] = from_y < 0 || from_x < 0 ? 0 : image[(size_t)from_y * width + (size_t)from_x];
+void volume_crop(const float *image, size_t height, size_t width, size_t pad, const struct scan_shape *shape,
+                 float *to) {
+  for (size_t y = 0; y < shape->height; y++) {
+    long from_y = volume_place(y, height, pad, shape->height);
+    for (size_t x = 0; x < shape->width; x++) {
+      long from_x = volume_place(x, width, pad, shape->width);
+      to[y * shape->width + x] =
+          from_y < 0 || from_x < 0 ? 0 : image[(size_t)from_y * width + (size_t)from_x];
     }
   }
 }
 
 void volume_crop_kspace(const struct volume *volume, const float *kspace, float *to) {
-  size_t n = volume->kspace_size, top = volume->height / 2 - n / 2, left = volume->width / 2 - n / 2;
-  for (size_t line = 0; line < volume->coils * n; line++) {
-    size_t from = (line / n * volume->height + top + line % n) * volume->width + left;
-    memcpy(to + 2 * line * n, kspace + 2 * from, sizeof(float) * 2 * n);
+  size_t h = volume->kspace_height, w = volume->kspace_width, top = volume->height / 2 - h / 2,
+         left = volume->width / 2 - w / 2;
+  for (size_t line = 0; line < volume->coils * h; line++) {
+    size_t from = (line / h * volume->height + top + line % h) * volume->width + left;
+    memcpy(to + 2 * line * w, kspace + 2 * from, sizeof(float) * 2 * w);
   }
 }

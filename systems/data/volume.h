@@ -3,6 +3,7 @@
 #define L2SR_SYSTEMS_VOLUME_H
 
 #include "components/options.h"
+#include "components/scan_shape.h"
 #include "engine/base/error.h"
 #include "systems/data/digest.h"
 
@@ -27,9 +28,9 @@ struct volume {
   double max; /* the largest pixel, as the file says */
 
   /* By the scene: */
-  size_t image_height, image_width; /* an image's sizes before padding and cropping to N */
-  bool small;                       /* smaller than the scene's N and no padding: why it was refused */
-  size_t kspace_size;               /* N where the k-space is cut to N x N before the transform; else 0 */
+  size_t image_height, image_width; /* an image's sizes before padding and cropping */
+  bool small;                       /* smaller than the scene's images and no padding: why it was refused */
+  size_t kspace_height, kspace_width; /* what the k-space is cut to before the transform; 0: it is not */
   bool shift_rows, shift_columns;   /* k-space whose zero frequency is at index 0 of the axis */
   bool turn_rows, turn_columns;     /* and whose images have their middle there */
   size_t slice_first, slice_count;  /* the slices that data.slices takes */
@@ -40,8 +41,8 @@ struct volume {
 /* A volume of the format that claims the path (of the one that is written where none does), not yet opened. */
 struct volume volume_of(const char *path);
 /* Reads everything but the samples of a volume of which format, path and name are set. Refuses files without a usable
- * dataset, of wrong rank, of no size, too small for N with padding off, or of undersampled k-space with the mask beside
- * it (fastMRI's test files). */
+ * dataset, of wrong rank, of no size, too small for the scene with padding off, or of undersampled k-space
+ * with the mask beside it (fastMRI's test files). */
 bool volume_open(struct volume *volume, const struct options *options, struct error *error);
 /* The file, to read slices; NULL where the format has them in memory. */
 bool volume_file_open(void **file, const struct volume *volume, struct error *error);
@@ -55,7 +56,7 @@ const char *patient_of(const struct volume *volume);
 /* Why no slice can be made of these pixels ("values that are not finite"), or NULL; *constant: all are equal.
  */
 const char *volume_fault(const float *image, size_t count, bool *constant);
-/* The largest N that the images have without padding and that can be transformed. */
+/* The largest square that the images have without padding. */
 size_t volume_largest_size(const struct volume *volume);
 bool volume_takes_size(size_t side); /* data.size takes it: else advice to set it is none */
 
@@ -67,12 +68,13 @@ size_t volume_slice_floats(const struct volume *volume);
 /* Where pixel i of the n central ones lies in an axis of `size` that is padded to `pad`; -1: in the padding.
  */
 long volume_place(size_t i, size_t size, size_t pad, size_t n);
-/* Zero-pads each axis to `pad` (where smaller; the extra line goes before) and takes the central n x n with
- * start floor((size - n) / 2) per axis (PROTOCOL 1.2). */
-void volume_crop(const float *image, size_t height, size_t width, size_t pad, size_t n, float *to);
+/* Zero-pads each axis to `pad` (where smaller; the extra line goes before) and takes the central pixels of
+ * the shape with start floor((size - side) / 2) per axis (PROTOCOL 1.2). */
+void volume_crop(const float *image, size_t height, size_t width, size_t pad, const struct scan_shape *shape,
+                 float *to);
 
-/* The central n x n of every coil's k-space [coils][height][width], float pairs: frequency 0 from (height /
- * 2, width / 2) to (n / 2, n / 2). */
+/* The central kspace_height x kspace_width of every coil's k-space [coils][height][width], float pairs:
+ * frequency 0 from the half of the old sides to the half of the new. */
 void volume_crop_kspace(const struct volume *volume, const float *kspace, float *to);
 
 #endif

@@ -156,7 +156,7 @@ static bool plan_run(struct evaluation *evaluation, const struct options *option
   struct evaluate_run *run = &evaluation->runs[evaluation->run_count++];
   run->acquisition = *setting;
   struct arena *arena = arena_open();
-  uint32_t *table = ARENA_NEW(arena, uint32_t, setting->lines);
+  uint32_t *table = ARENA_NEW(arena, uint32_t, setting->shape.actions);
   bool good = (run->sampler = sampler_find(sampler, error)) &&
               sampler_fill(run->sampler, options, &run->acquisition, table, error); /* before any work */
   arena_close(arena);
@@ -219,7 +219,7 @@ static bool open_simulation(struct work *work, struct device *device, const stru
   work->values = ARENA_NEW(evaluation->arena, float, rows);
   work->action = ARENA_NEW(evaluation->arena, uint32_t, rows);
   work->scan = ARENA_NEW(evaluation->arena, uint32_t, plan.envs);
-  work->pixels = ARENA_NEW(evaluation->arena, float, evaluation->size * evaluation->size);
+  work->pixels = ARENA_NEW(evaluation->arena, float, scan_shape_pixels(&evaluation->shape));
   return true;
 }
 
@@ -231,16 +231,17 @@ static size_t trajectories_of(const struct work *work, const struct evaluate_run
 
 static bool make_room(struct work *work, struct evaluate_run *run, struct error *error) {
   struct arena *arena = work->evaluation->arena;
-  size_t slices = run->scans, n = work->evaluation->size, steps = acquisition_steps(&run->acquisition) + 1;
+  size_t slices = run->scans, pixels = scan_shape_pixels(&work->evaluation->shape),
+         steps = acquisition_steps(&run->acquisition) + 1;
   bool good = true;
   for (size_t m = 0; m < METRICS; m++)
     if (work->simulation.scan.touched & SET(metric_list[m].rollout))
       good &= (run->metric[m] = arena_try(arena, slices * steps * sizeof(float))) != NULL;
   good = good && (run->returns = arena_try(arena, slices * sizeof(float))) &&
-         (run->mask = arena_try(arena, slices * run->acquisition.lines)) &&
+         (run->mask = arena_try(arena, slices * run->acquisition.shape.actions)) &&
          (run->action = arena_try(arena, slices * steps * sizeof(uint32_t)));
   size_t images = work->config->images ? slices : work->evaluation->kept_count;
-  if (images) good = good && (run->images = arena_try(arena, images * n * n * sizeof(float)));
+  if (images) good = good && (run->images = arena_try(arena, images * pixels * sizeof(float)));
   return good ? true
               : fail_memory(error, "no host memory for the results of %zu scans; evaluate fewer (data.most)",
                             slices);
@@ -280,7 +281,7 @@ static const struct system save_image = {
 /* Results keep the first trajectory of a slice. */
 static void gather_image(struct work *work, struct evaluate_run *run, size_t env) {
   const struct evaluation *evaluation = work->evaluation;
-  size_t place = 0, scan = work->scan[env], pixels = evaluation->size * evaluation->size;
+  size_t place = 0, scan = work->scan[env], pixels = scan_shape_pixels(&evaluation->shape);
   while (!work->config->images && place < evaluation->kept_count && evaluation->kept[place] != scan) place++;
   if (!work->config->images && place == evaluation->kept_count) return;
   if (work->config->images) place = scan;
@@ -291,7 +292,7 @@ static const struct system save_mask = {.name = "save_mask", .doc = "what a scan
 
 static void gather_scans(struct work *work, struct evaluate_run *run) {
   struct world *world = work->simulation.world;
-  size_t envs = world_rows(world, TABLE_ENV), n = run->acquisition.lines,
+  size_t envs = world_rows(world, TABLE_ENV), n = run->acquisition.shape.actions,
          steps = acquisition_steps(&run->acquisition);
   const struct system save = save_column(ROLLOUT_action);
   world_get(world, &save, ROLLOUT_action, 0, envs * (steps + 1), work->action);
@@ -339,7 +340,8 @@ static void place_scans(struct work *work, size_t first, size_t envs) {
 
 /* Whatever decided, every scan has acquired its lines: a decision that was none would be scored as one. */
 static bool check_masks(const struct evaluate_run *run, struct error *error) {
-  size_t n = run->acquisition.lines, wanted = run->acquisition.initial_lines + run->acquisition.budget;
+  size_t n = run->acquisition.shape.actions,
+         wanted = run->acquisition.initial_lines + run->acquisition.budget;
   for (size_t scan = 0; scan < run->scans; scan++) {
     size_t found = 0;
     for (size_t i = 0; i < n; i++) found += run->mask[scan * n + i] != 0;
@@ -400,7 +402,7 @@ static bool run_all(struct work *work, struct error *error) {
 
 static bool read_truth(struct work *work, struct error *error) {
   struct evaluation *evaluation = work->evaluation;
-  size_t pixels = evaluation->size * evaluation->size;
+  size_t pixels = scan_shape_pixels(&evaluation->shape);
   size_t images = work->config->images ? evaluation->slices : evaluation->kept_count;
   if (!images) return true;
   evaluation->truth = arena_try(evaluation->arena, images * pixels * sizeof(float));
@@ -572,7 +574,7 @@ bool evaluate_open(struct evaluation *evaluation, struct device *device, const s
                    const struct evaluate_config *config, struct error *error) {
   struct work work = {.evaluation = evaluation, .options = options, .config = config};
   *evaluation = (struct evaluation){
-      .arena = arena_open(), .size = options->data.size, .curves = options->evaluate.curves};
+      .arena = arena_open(), .shape = scan_shape_of(options), .curves = options->evaluate.curves};
   bool good = plan_runs(evaluation, options, error) &&
               read_kept(evaluation, options, config->images, error) && look_at_policy(&work, error) &&
               open_data(evaluation, options, config, error);
@@ -596,10 +598,10 @@ void evaluate_close(struct evaluation *evaluation) {
 double evaluate_cells(const struct evaluate_run *run) {
   const struct acquisition *scan = &run->acquisition;
   struct arena *arena = arena_open();
-  uint8_t *mask = ARENA_NEW(arena, uint8_t, (size_t)scan->size * scan->size);
+  uint8_t *mask = ARENA_NEW(arena, uint8_t, scan_shape_pixels(&scan->shape));
   double sum = 0;
   for (size_t i = 0; i < run->scans; i++)
-    sum += (double)geometry_mask(geometry_of(scan), scan->size, run->mask + i * scan->lines, mask);
+    sum += (double)geometry_mask(geometry_of(scan), &scan->shape, run->mask + i * scan->shape.actions, mask);
   arena_close(arena);
   return sum / (double)run->scans;
 }

@@ -14,9 +14,9 @@ struct evaluate_run {
   float *metric[METRICS]; /* [scan][steps + 1]: after 0, 1, ... lines (of points none and all); NULL if not
                              computed */
   float *returns;         /* [scan]: sum of the rewards */
-  uint8_t *mask;          /* [scan][acquisition.lines]: at the end */
+  uint8_t *mask;          /* [scan][actions]: at the end */
   uint32_t *action;       /* [scan][steps]; of points none */
-  float *images;          /* [scan][N][N] reconstructions at the end, when asked for; or [kept][N][N] */
+  float *images; /* [scan][height][width] reconstructions at the end, when asked for; or [kept] of them */
   double seconds;
 };
 
@@ -24,10 +24,10 @@ struct evaluation {
   struct arena *arena; /* owns everything below */
   struct dataset dataset;
   struct load_report report;
-  size_t size;       /* N */
+  struct scan_shape shape;
   size_t slices;
   bool curves;       /* false: only the last column of metric holds numbers */
-  float *truth;      /* what was scored: [slice][N][N], when images are asked for; or [kept][N][N] */
+  float *truth; /* what was scored: [slice][height][width], when images are asked for; or [kept] of them */
   uint32_t *kept;    /* rows of evaluate.keep, where not all images are asked for */
   size_t kept_count;
   const char *reconstructor; /* what made the images, in words */

@@ -162,14 +162,15 @@ static bool check_slices(const struct options *options, struct error *error) {
 static bool check_candidates(const struct options *options, const struct acquisition *acquisition,
                              struct error *error) {
   const struct geometry *geometry = geometry_of(acquisition);
-  uint32_t free_actions = acquisition->lines - acquisition->initial_lines, wanted = options->lbcs.candidates;
+  uint32_t free_actions = acquisition->shape.actions - acquisition->initial_lines,
+           wanted = options->lbcs.candidates;
   const char *initial = geometry->points ? "acquisition.initial_side" : "acquisition.initial_lines";
   if (wanted > free_actions)
     return fail_usage(
         error,
         "lbcs.candidates is %u; %u of %u %ss are free after the initial ones (%s), set it lower, or "
         "to 0 for all",
-        wanted, free_actions, acquisition->lines, geometry->one, initial);
+        wanted, free_actions, acquisition->shape.actions, geometry->one, initial);
   if (wanted || !geometry->points) return true;
   return fail_usage(
       error,
@@ -193,7 +194,7 @@ static bool check(struct device *device, const struct options *options, const st
 static bool count_slices(struct training *training, struct error *error) {
   const struct options *options = training->options;
   size_t loaded = training->train.report.slices, wanted = options->lbcs.slices, slices = wanted ? wanted : loaded;
-  uint32_t candidates = options->lbcs.candidates ? options->lbcs.candidates : training->acquisition.lines;
+  uint32_t candidates = options->lbcs.candidates ? options->lbcs.candidates : training->acquisition.shape.actions;
   if (wanted > loaded) return refuse_slices(options, loaded, error);
   lbcs_of(training)->slices = slices;
   if (slices <= UINT32_MAX / candidates) return true;
@@ -221,7 +222,7 @@ static bool open_mask(struct training *training, struct error *error) {
   struct lbcs *lbcs = lbcs_of(training);
   struct world *world = training_world(training);
   struct arena *arena = training->arena;
-  size_t actions = training->acquisition.lines, envs = world_capacity(training->validation.simulation.world, TABLE_ENV);
+  size_t actions = training->acquisition.shape.actions, envs = world_capacity(training->validation.simulation.world, TABLE_ENV);
   uint8_t *initial = arena_try(arena, actions);
   lbcs->order = arena_try_array(arena, sizeof(uint32_t), training->train.report.slices);
   lbcs->room = arena_try_array(arena, sizeof(float), actions > envs ? actions : envs);
@@ -324,9 +325,10 @@ static const struct system load_mask = {.name = "load_mask",
 static bool write_mask(const struct training *training, struct arena *arena, struct store *store,
                        struct error *error) {
   struct world *world = training_world(training);
-  size_t actions = training->acquisition.lines, size = training->acquisition.size, taken = training->done;
+  const struct scan_shape *scan = &training->acquisition.shape;
+  size_t actions = scan->actions, taken = training->done;
   bool points = geometry_of(&training->acquisition)->points;
-  const size_t shape[] = {points ? size : actions, size};
+  const size_t shape[] = {points ? scan->height : actions, scan->width};
   uint8_t *mask = ARENA_NEW(arena, uint8_t, actions);
   uint32_t *order = ARENA_NEW(arena, uint32_t, taken);
   struct world_use before = world_enter(world, &save_mask);
@@ -350,7 +352,7 @@ static bool write(const struct training *training, struct store *store, struct e
 /* The column that is carried must be the initial mask with these actions. */
 static bool check_order(const struct training *training, const uint32_t *order, const uint8_t *mask,
                         struct arena *arena) {
-  size_t actions = training->acquisition.lines;
+  size_t actions = training->acquisition.shape.actions;
   uint8_t *grown = ARENA_NEW(arena, uint8_t, actions);
   acquisition_initial(&training->acquisition, grown);
   for (size_t i = 0; i < training->done; i++) {
@@ -364,7 +366,7 @@ static bool read_order(struct training *training, struct arena *arena, struct st
   struct world *world = training_world(training);
   size_t taken = training->done;
   uint32_t *order = ARENA_NEW(arena, uint32_t, taken);
-  uint8_t *mask = ARENA_NEW(arena, uint8_t, training->acquisition.lines);
+  uint8_t *mask = ARENA_NEW(arena, uint8_t, training->acquisition.shape.actions);
   if (!store_read_known(store, "order", STORE_U32, taken, order, error)) return false;
   struct world_use before = world_enter(world, &load_mask);
   world_read(world, SCENE_grown, 0, 1, mask);

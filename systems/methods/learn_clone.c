@@ -20,13 +20,13 @@ static const struct sampler *teacher_of(const struct options *options) {
 static bool rank(const uint32_t *order, size_t count, const struct acquisition *acquisition, uint32_t *table,
                  struct error *error) {
   const char *one = geometry_of(acquisition)->one;
-  for (size_t i = 0; i < acquisition->lines; i++) table[i] = UINT32_MAX;
+  for (size_t i = 0; i < acquisition->shape.actions; i++) table[i] = UINT32_MAX;
   if (count < acquisition->budget)
     return fail_file(error, "it has %zu %s%s in its order, and the budget is %u; name a mask of that many",
                      count, one, plural(count), acquisition->budget);
   for (uint32_t i = 0; i < count; i++) {
     uint32_t action = order[i];
-    if (action >= acquisition->lines || acquisition_is_initial(acquisition, action) ||
+    if (action >= acquisition->shape.actions || acquisition_is_initial(acquisition, action) ||
         table[action] != UINT32_MAX)
       return fail_file(
           error,
@@ -42,7 +42,7 @@ static bool rank(const uint32_t *order, size_t count, const struct acquisition *
 static bool check_initial(const uint8_t *mask, const uint32_t *table, const struct acquisition *acquisition,
                           struct error *error) {
   uint32_t found = 0, strange = 0;
-  for (uint32_t i = 0; i < acquisition->lines; i++) {
+  for (uint32_t i = 0; i < acquisition->shape.actions; i++) {
     bool initial = mask[i] && table[i] == UINT32_MAX;
     found += initial;
     strange += initial != acquisition_is_initial(acquisition, i);
@@ -56,7 +56,7 @@ static bool check_initial(const uint8_t *mask, const uint32_t *table, const stru
 
 static bool read_mask(const struct acquisition *acquisition, struct store *store, struct arena *arena,
                       void **mask, struct error *error) {
-  size_t lines = acquisition->lines, found;
+  size_t lines = acquisition->shape.actions, found;
   if (!store_read_all(store, "mask", STORE_U8, ORDER_MOST, arena, mask, &found, error)) return false;
   if (found != lines)
     return fail_file(
@@ -98,10 +98,10 @@ static bool fill_order(const struct options *options, const struct acquisition *
 bool clone_check(const struct options *options, struct error *error) {
   struct acquisition acquisition;
   struct arena *arena = arena_open();
-  bool good =
-      options->learn.clone != CLONE_LBCS ||
-      (acquisition_only(&acquisition, options, arena, error) &&
-       fill_order(options, &acquisition, arena, ARENA_NEW(arena, uint32_t, acquisition.lines), error));
+  bool good = options->learn.clone != CLONE_LBCS ||
+              (acquisition_only(&acquisition, options, arena, error) &&
+               fill_order(options, &acquisition, arena, ARENA_NEW(arena, uint32_t, acquisition.shape.actions),
+                          error));
   arena_close(arena);
   return good;
 }
@@ -160,7 +160,7 @@ static bool open_order(struct training *training, struct error *error) {
   const struct options *options = training->options;
   struct digest digest = digest_file(options->sampler.mask);
   struct arena *arena = arena_open();
-  uint32_t *table = ARENA_NEW(arena, uint32_t, training->acquisition.lines);
+  uint32_t *table = ARENA_NEW(arena, uint32_t, training->acquisition.shape.actions);
   bool good = fill_order(options, &training->acquisition, arena, table, error);
   if (good) world_put(training_world(training), &load_teacher, SCENE_weight, 0, 1, table);
   training_made_from(training, "mask", arena_text(arena, "%08x%08x", digest.word[0], digest.word[1]));

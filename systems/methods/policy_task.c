@@ -175,7 +175,7 @@ struct event_picture policy_task_picture(const struct training *training, struct
   unsigned char *pixel = arena_new(arena, count);
   for (size_t i = 0; i < count; i++)
     pixel[i] = (unsigned char)lround(255 * sqrt(policy_learning_of(training)->choices[i] / scans));
-  return (struct event_picture){"policy/choices", pixel, training->acquisition.lines,
+  return (struct event_picture){"policy/choices", pixel, training->acquisition.shape.actions,
                                 training->acquisition.budget};
 }
 
@@ -187,7 +187,7 @@ const struct log_value policy_score_values[] = {
 
 bool policy_task_write(const struct training *training, struct store *store, struct error *error) {
   const uint32_t *choices = policy_learning_of(training)->choices;
-  size_t shape[] = {training->acquisition.budget, training->acquisition.lines};
+  size_t shape[] = {training->acquisition.budget, training->acquisition.shape.actions};
   return policy_write(&training->policy, store, error) &&
          (!choices || store_write(store, "choices", STORE_U32, 2, shape, choices, true, error));
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static size_t actions_of(const struct rollout *rollout) {
-  return rollout->simulation->acquisition.lines;
+  return rollout->simulation->acquisition.shape.actions;
 }
 
 bool rollout_copy_open(struct rollout_copy *copy, const struct rollout *rollout, float *rewards,

@@ -87,10 +87,11 @@ bool start_check(const struct options *options, struct error *error) {
 /* With a budget of its own a scan has another acceleration than the scene names. */
 static uint32_t acceleration_of(const struct acquisition *acquisition, const struct options *options) {
   uint32_t all = acquisition->initial_lines + acquisition->budget;
-  return options->acquisition.budget ? (acquisition->lines + all / 2) / all : acquisition->acceleration;
+  return options->acquisition.budget ? (acquisition->shape.actions + all / 2) / all
+                                     : acquisition->acceleration;
 }
 
-/* The acceleration times so many halves, at most N. */
+/* The acceleration times so many halves, at most `size`. */
 static uint32_t times(uint32_t acceleration, uint32_t halves, uint32_t size) {
   uint64_t product = ((uint64_t)acceleration * halves + 1) / 2;
   return product < size ? (uint32_t)product : size;
@@ -104,7 +105,7 @@ bool start_set(struct options *options, struct arena *arena, struct error *error
   if (options->alternate.augment == AUGMENT_ROUNDS) options->data.augment = "";
   if (!is_dense(options)) return true;
   if (!acquisition_only(&acquisition, options, arena, error)) return false;
-  uint32_t acceleration = acceleration_of(&acquisition, options), size = options->data.size;
+  uint32_t acceleration = acceleration_of(&acquisition, options), size = acquisition.shape.width;
   for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
     all = arena_text(arena, "%s%s%u", all, i ? "," : "", times(acceleration, pair[i][0], size));
     initial = arena_text(arena, "%s%s%u", initial, i ? "," : "", times(acceleration, pair[i][1], size));

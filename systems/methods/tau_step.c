@@ -150,7 +150,7 @@ static void run_draw(struct world *world, void *context) {
   if (tau->adaptive) world_touch(world, FORWARD_READS(RECONSTRUCTOR), FORWARD_WRITES(RECONSTRUCTOR));
   tau_encode(tau, world, world_in(world, EPOCH_slice), first, start + (uint32_t)first, images);
   tau_run(tau, images);
-  kernel_run(world_kernels(world), "loupe_keep", images * tau->acquisition.lines,
+  kernel_run(world_kernels(world), "loupe_keep", images * tau->acquisition.shape.actions,
              ARGS(graph_arg(ARG_IN, tau_mask(tau, tau->steps)), world_part(world, EPOCH_mask),
                   arg_u32((uint32_t)first)));
 }
@@ -276,13 +276,16 @@ static bool check(struct device *device, const struct options *options, const st
                   uint32_t rounds, struct error *error) {
   if (!fit_check_masks(options, "tau_step", error) || !fit_check(device, options, acquisition, rounds, error))
     return false;
-  if (options->acquisition.geometry != GEOMETRY_POINTS || options->data.size % (1u << options->tau.pools) == 0)
+  const struct scan_shape shape = scan_shape_of(options);
+  uint32_t multiple = 1u << options->tau.pools;
+  char size[SCAN_SHAPE_TEXT];
+  if (options->acquisition.geometry != GEOMETRY_POINTS ||
+      (shape.height % multiple == 0 && shape.width % multiple == 0))
     return true;
-  return fail_usage(
-      error,
-      "train.method is tau_step and acquisition.geometry points: its sampler halves images of "
-      "data.size %u %u times (tau.pools); set it to a multiple of %u, or tau.pools lower",
-      options->data.size, options->tau.pools, 1u << options->tau.pools);
+  return fail_usage(error,
+                    "train.method is tau_step and acquisition.geometry points: its sampler halves images of "
+                    "data.size %s %u times (tau.pools); set it to a multiple of %u, or tau.pools lower",
+                    scan_shape_text(&shape, size), options->tau.pools, multiple);
 }
 
 static bool describe(struct training *training, struct error *error) {

@@ -6,7 +6,8 @@
 /* A value, and in words: itself, or that there is none. */
 struct told {
   bool there;
-  double number;
+  double number; /* sides that differ: 0 */
+  struct scan_shape shape;
   char text[64], words[80];
 };
 
@@ -19,6 +20,8 @@ static struct told put_in_words(const struct fact *fact, struct told told) {
     snprintf(told.words, sizeof told.words, "missing or no %s", is_text(fact) ? "text" : "number");
   else if (is_text(fact))
     snprintf(told.words, sizeof told.words, "'%s'", told.text);
+  else if (fact->kind == FACT_SIDES && !told.number)
+    snprintf(told.words, sizeof told.words, "%s", told.text);
   else
     snprintf(told.words, sizeof told.words, "%.9g", told.number);
   return told;
@@ -34,16 +37,37 @@ static struct told tell_number(const struct fact *fact, double number) {
   return put_in_words(fact, (struct told){.there = true, .number = number});
 }
 
+static struct told tell_sides(const struct fact *fact, const struct scan_shape *shape) {
+  struct told told = {.there = true, .shape = *shape};
+  if (shape->height == shape->width) told.number = shape->width;
+  scan_shape_text(shape, told.text);
+  return put_in_words(fact, told);
+}
+
 /* The program's value. */
 static struct told tell(const struct fact *fact, const struct network_facts *values) {
   const char *place = (const char *)values + fact->place;
   if (fact->kind == FACT_NAME) return tell_text(fact, fact->text);
   if (fact->kind == FACT_TEXT) return tell_text(fact, place);
+  if (fact->kind == FACT_SIDES) return tell_sides(fact, (const struct scan_shape *)(const void *)place);
   return tell_number(fact, *(const double *)(const void *)place);
+}
+
+/* What is no whole number of pixels leaves the shape empty. */
+static struct told find_sides(const struct fact *fact, struct store *store) {
+  struct told told = {0};
+  told.there = store_number(store, fact->name, &told.number);
+  if (told.there && told.number >= fact->low && told.number <= fact->high)
+    told.shape.height = told.shape.width = (uint32_t)told.number;
+  if (!told.there)
+    told.there =
+        store_text(store, fact->name, told.text, sizeof told.text) && scan_shape_read(told.text, &told.shape);
+  return put_in_words(fact, told);
 }
 
 /* The file's value. */
 static struct told find(const struct fact *fact, struct store *store) {
+  if (fact->kind == FACT_SIDES) return find_sides(fact, store);
   struct told told = {0};
   told.there = is_text(fact) ? store_text(store, fact->name, told.text, sizeof told.text)
                              : store_number(store, fact->name, &told.number);
@@ -54,6 +78,8 @@ static void take(const struct fact *fact, const struct told *told, struct networ
   char *place = (char *)values + fact->place;
   if (fact->kind == FACT_TEXT)
     strcpy(place, told->text);
+  else if (fact->kind == FACT_SIDES)
+    *(struct scan_shape *)(void *)place = told->shape;
   else if (fact->kind != FACT_NAME)
     *(double *)(void *)place = told->number;
 }
@@ -66,13 +92,17 @@ static bool refuse(const struct fact *fact, const struct told *found, const char
 
 /* ---- writing and going on ------------------------------------------------------------------------------ */
 
+static bool put(const struct fact *fact, const struct told *own, struct store *store, struct error *error) {
+  bool text = is_text(fact) || (fact->kind == FACT_SIDES && !own->number);
+  return text ? store_put_text(store, fact->name, own->text, error)
+              : store_put_number(store, fact->name, own->number, error);
+}
+
 bool facts_write(const struct fact *facts, const struct network_facts *values, struct store *store,
                  struct error *error) {
   for (; facts->name; facts++) {
     struct told own = tell(facts, values);
-    if (!facts->unwritten && !(is_text(facts) ? store_put_text(store, facts->name, own.text, error)
-                                              : store_put_number(store, facts->name, own.number, error)))
-      return false;
+    if (!facts->unwritten && !put(facts, &own, store, error)) return false;
   }
   return true;
 }
@@ -81,7 +111,9 @@ bool facts_same(const struct fact *facts, const struct network_facts *values, st
                 struct error *error) {
   for (; facts->name; facts++) {
     struct told own = tell(facts, values), found = find(facts, store);
-    bool same = is_text(facts) ? !strcmp(found.text, own.text) : found.number == own.number;
+    bool same = is_text(facts)
+                    ? !strcmp(found.text, own.text)
+                    : found.number == own.number && scan_shape_same_sides(&found.shape, &own.shape);
     if (!facts->unwritten && !(found.there && same))
       return refuse(facts, &found, own.words, "start anew in another train.output", error);
   }
@@ -94,14 +126,17 @@ static void expect(const struct fact *fact, char *text, size_t size) {
   if (is_text(fact))
     snprintf(text, size, "a word");
   else
-    snprintf(text, size, "a %snumber from %.10g to %.10g", fact->kind == FACT_WHOLE ? "whole " : "", fact->low,
-             fact->high);
+    snprintf(text, size, "a %snumber from %.10g to %.10g", fact->kind == FACT_NUMBER ? "" : "whole ",
+             fact->low, fact->high);
 }
 
 /* NaN lies between no two numbers. */
 static bool is_good(const struct fact *fact, const struct told *found) {
   if (!found->there) return false;
   if (is_text(fact)) return strlen(found->text) < sizeof(((struct network_facts *)NULL)->input);
+  if (fact->kind == FACT_SIDES && !found->number)
+    return fmin(found->shape.height, found->shape.width) >= fact->low &&
+           fmax(found->shape.height, found->shape.width) <= fact->high;
   return found->number >= fact->low && found->number <= fact->high &&
          (fact->kind == FACT_NUMBER || found->number == floor(found->number));
 }
@@ -109,6 +144,7 @@ static bool is_good(const struct fact *fact, const struct told *found) {
 /* Other programs may have computed a number that is not whole. */
 static bool agrees(const struct fact *fact, const struct told *found, const struct told *own) {
   if (is_text(fact)) return !strcmp(found->text, own->text);
+  if (fact->kind == FACT_SIDES) return scan_shape_same_sides(&found->shape, &own->shape);
   return fabs(found->number - own->number) <= (fact->kind == FACT_NUMBER ? 1e-6 * fabs(found->number) : 0);
 }
 

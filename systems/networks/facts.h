@@ -3,10 +3,12 @@
 #ifndef L2SR_SYSTEMS_FACTS_H
 #define L2SR_SYSTEMS_FACTS_H
 
+#include "components/scan_shape.h"
 #include "engine/files/store.h"
 
 struct network_facts {
-  double channels, pools, hidden, size;
+  double channels, pools, hidden;
+  struct scan_shape shape;            /* its sides alone */
   double absolute, scale;             /* of complex images: systems/networks/reconstructor.h */
   double steps, adaptive, noise_seed; /* of tau steps */
   double initial_lines, budget;       /* of the scans that it is for; 0: not known */
@@ -14,9 +16,10 @@ struct network_facts {
 };
 
 enum fact_kind {
-  FACT_NAME,   /* a text that only this kind of network has */
-  FACT_TEXT,   /* a word */
-  FACT_WHOLE,  /* a whole number */
+  FACT_NAME,  /* a text that only this kind of network has */
+  FACT_TEXT,  /* a word */
+  FACT_WHOLE, /* a whole number */
+  FACT_SIDES, /* of images: a whole number where they are equal, else a text such as [640, 368] */
   FACT_NUMBER
 };
 

@@ -11,7 +11,7 @@
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 static void write_taken(struct loupe *loupe, size_t batch, struct arena *arena) {
-  size_t lines = loupe->acquisition.lines;
+  size_t lines = loupe->acquisition.shape.actions;
   float *rows = ARENA_NEW(arena, float, batch *lines);
   acquisition_initial_rows(&loupe->acquisition, batch, rows);
   device_write(loupe->device, graph_value(loupe->graph, loupe->net.taken), 0, sizeof(float) * batch * lines,
@@ -45,9 +45,10 @@ static bool open_graph(struct loupe *loupe, const struct masks_setup *setup, str
   build(loupe, options);
   if (!graph_plan(loupe->graph, &plan, error)) return fail_in(error, "LOUPE's mask");
   graph_start(loupe->graph, options->world.seed);
-  const char *observes = loupe->views                                 ? "view_present"
-                         : observe_fft_fits(loupe->size, loupe->size) ? "observe_back_fft"
-                                                                      : "observe_back_direct";
+  const struct scan_shape *shape = &loupe->acquisition.shape;
+  const char *observes = loupe->views                                    ? "view_present"
+                         : observe_fft_fits(shape->height, shape->width) ? "observe_back_fft"
+                                                                         : "observe_back_direct";
   return kernel_need(setup->kernels, "loupe_number", error) &&
          kernel_need(setup->kernels, "loupe_keep", error) && kernel_need(setup->kernels, observes, error);
 }
@@ -61,8 +62,7 @@ bool loupe_open(struct loupe *loupe, const struct masks_setup *setup, struct err
                           .kernels = setup->kernels,
                           .acquisition = setup->acquisition,
                           .each = options->loupe.masks == LOUPE_SAMPLE,
-                          .views = loupe_views(options),
-                          .size = options->data.size};
+                          .views = loupe_views(options)};
   optimiser.clip = options->train.clip;
   bool good =
       open_graph(loupe, setup, error) && optimise_open(&loupe->optimiser, loupe->graph, &optimiser, error);
@@ -148,7 +148,8 @@ static struct network_facts facts_of(const struct loupe *loupe) {
 bool loupe_write(const struct loupe *loupe, struct store *store, struct error *error) {
   struct arena *arena = arena_open();
   const struct geometry *geometry = geometry_of(&loupe->acquisition);
-  size_t lines = loupe->acquisition.lines, shape[] = {geometry->points ? loupe->size : lines, loupe->size};
+  const struct scan_shape *scan = &loupe->acquisition.shape;
+  size_t lines = scan->actions, shape[] = {geometry->points ? scan->height : lines, scan->width};
   int rank = geometry->points ? 2 : 1;
   uint8_t *taken = ARENA_NEW(arena, uint8_t, lines), *mask = ARENA_NEW(arena, uint8_t, lines);
   float *weight = ARENA_NEW(arena, float, lines);

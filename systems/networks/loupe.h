@@ -18,7 +18,6 @@ struct loupe {
   struct acquisition acquisition; /* the only setting of the scene */
   bool each;                      /* a mask for every sample, not one for the minibatch */
   bool views;                     /* its graph observes the scans */
-  size_t size;                    /* N */
   uint32_t number, stride;        /* what keys the next draws */
   struct graph *graph;            /* NULL: no mask is learned */
   struct net_loupe net;
@@ -55,8 +54,8 @@ size_t loupe_observed_bytes(const struct loupe *loupe, size_t images);
 void loupe_backward(struct loupe *loupe);
 
 /* Parameters in the group `sampler`, its optimiser's moments in `sampler_optimiser`, the probabilities of the
- * lines as dataset `probability` (points: [N][N]), and the most probable mask as dataset `mask`, for the
- * sampler fixed_mask.
+ * lines as dataset `probability` (points: [height][width]), and the most probable mask as dataset `mask`, for
+ * the sampler fixed_mask.
  */
 bool loupe_write(const struct loupe *loupe, struct store *store, struct error *error);
 bool loupe_read(struct loupe *loupe, struct store *store, struct error *error);

@@ -12,7 +12,7 @@ bool loupe_views(const struct options *options) {
 }
 
 struct net_loupe_setup net_loupe_setup(const struct options *options, uint32_t budget) {
-  return (struct net_loupe_setup){.size = (int)options->data.size,
+  return (struct net_loupe_setup){.shape = scan_shape_of(options),
                                   .points = geometry_chosen(options)->points,
                                   .budget = budget,
                                   .seed = options->world.seed,
@@ -30,15 +30,15 @@ static void see(struct graph *graph, struct net_loupe *net, const struct net_lou
     graph_output(graph, threshold);
     mask = add(graph, net_view_smooth(graph, chance, threshold, setup->slope), net->taken);
   }
-  net->frequencies = graph_input(graph, "frequencies", 2, setup->size, setup->size);
+  net->frequencies = graph_input(graph, "frequencies", 2, (int)setup->shape.height, (int)setup->shape.width);
   net->observed = net_view(graph, net->frequencies, mask, setup->view).observed;
 }
 
 struct net_loupe net_loupe(struct graph *graph, const struct net_loupe_setup *setup) {
-  int height = setup->points ? setup->size : 1;
-  struct net_loupe net = {.taken = graph_input(graph, "taken", 1, height, setup->size),
+  int height = setup->points ? (int)setup->shape.height : 1, width = (int)setup->shape.width;
+  struct net_loupe net = {.taken = graph_input(graph, "taken", 1, height, width),
                           .scan = graph_input(graph, "scan", 1, 1, 1)};
-  tensor weight = learned(graph, "probability.weight", 1, height, setup->size, 1 / (double)SHARPNESS);
+  tensor weight = learned(graph, "probability.weight", 1, height, width, 1 / (double)SHARPNESS);
   tensor chance = rescale(graph, sigmoid(graph, scale(graph, weight, SHARPNESS)), net.taken, setup->budget);
   tensor threshold = exact_threshold(graph, chance, net.taken, net.scan, setup->budget, setup->seed, 0);
   tensor drawn = add(graph, straight_through(graph, chance, threshold, setup->slope), net.taken);

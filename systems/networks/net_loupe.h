@@ -4,12 +4,12 @@
 #ifndef L2SR_SYSTEMS_NET_LOUPE_H
 #define L2SR_SYSTEMS_NET_LOUPE_H
 
-#include "components/options.h"
+#include "components/scan_shape.h"
 #include "systems/networks/net_view.h"
 
 struct net_loupe_setup {
-  int size;    /* N */
-  bool points; /* of points: masks are [1][N][N], and the graph goes on */
+  struct scan_shape shape;
+  bool points; /* of points: masks are [1][height][width], and the graph goes on */
   uint32_t budget, seed;
   float slope; /* of the sigmoid that backward takes for the step */
   bool views;  /* the graph goes on to what the reconstructor sees */
@@ -22,12 +22,12 @@ struct net_loupe_setup net_loupe_setup(const struct options *options, uint32_t b
 bool loupe_views(const struct options *options);
 
 struct net_loupe {
-  tensor taken; /* input, [1][1][N]: 1 where a line is initial */
+  tensor taken; /* input, [1][1][width]: 1 where a line is initial */
   tensor scan;  /* input, [1][1][1]: an unsigned word, the number that keys the draw */
-  tensor mask;  /* [1][1][N]: 1 where a line is acquired */
+  tensor mask;  /* [1][1][width]: 1 where a line is acquired */
   int drawn;    /* nodes [0, drawn) draw it */
   /* Where the setup asks for them: */
-  tensor frequencies; /* input, [2][N][N]: of the image, in its units */
+  tensor frequencies; /* input, [2][height][width]: of the image, in its units */
   tensor observed;    /* what the reconstructor sees (systems/networks/net_view.h) */
 };
 

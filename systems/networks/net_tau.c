@@ -4,8 +4,10 @@
 #include "systems/networks/op_sampler.h"
 #include "systems/sampling/geometry.h"
 
+#include <math.h>
+
 struct net_tau_setup net_tau_setup(const struct options *options, uint32_t budget) {
-  return (struct net_tau_setup){.size = (int)options->data.size,
+  return (struct net_tau_setup){.shape = scan_shape_of(options),
                                 .hidden = (int)options->tau.hidden,
                                 .points = geometry_chosen(options)->points,
                                 .channels = (int)options->tau.channels,
@@ -24,11 +26,15 @@ uint32_t net_tau_lines(uint32_t budget, uint32_t steps, uint32_t step) {
   return (uint32_t)(after - before);
 }
 
+static tensor plane(struct graph *graph, const char *name, int channels, const struct net_tau_setup *setup) {
+  return graph_input(graph, name, channels, (int)setup->shape.height, (int)setup->shape.width);
+}
+
 static tensor layers(struct graph *graph, tensor x, const struct net_tau_setup *setup) {
   if (setup->points) return net_unet_named(graph, x, "unet.", setup->channels, setup->pools);
   for (int i = 0; i < TAU_LAYERS - 1; i++)
     x = relu(graph, linear(graph, x, graph_name(graph, "layers.%d", 2 * i), setup->hidden));
-  return linear(graph, x, graph_name(graph, "layers.%d", 2 * (TAU_LAYERS - 1)), setup->size);
+  return linear(graph, x, graph_name(graph, "layers.%d", 2 * (TAU_LAYERS - 1)), (int)setup->shape.actions);
 }
 
 static struct net_view look(struct graph *graph, struct net_tau *net, const struct net_tau_setup *setup,
@@ -42,7 +48,7 @@ static struct net_view look(struct graph *graph, struct net_tau *net, const stru
  * frequencies as large (PROTOCOL 3.3). */
 static tensor see_complex(struct graph *graph, const struct net_tau *net, const struct net_tau_setup *setup,
                           tensor image, const struct net_view *view, uint32_t step) {
-  float factor = (float)setup->size;
+  float factor = (float)sqrt((double)scan_shape_pixels(&setup->shape));
   return sampler_planes(graph, fourier(graph, scale(graph, image, factor)),
                         scale(graph, view->frequencies, factor), net->mask[step]);
 }
@@ -52,9 +58,8 @@ static tensor see(struct graph *graph, struct net_tau *net, const struct net_tau
                   const struct net_view *view, uint32_t step) {
   if (!setup->adaptive) return net->noise;
   tensor *from = &net->reconstruction[step];
-  *from = setup->reconstruct
-              ? setup->reconstruct(graph, net->observed[step], step)
-              : graph_input(graph, graph_name(graph, "reconstruction.%u", step), 1, setup->size, setup->size);
+  *from = setup->reconstruct ? setup->reconstruct(graph, net->observed[step], step)
+                             : plane(graph, graph_name(graph, "reconstruction.%u", step), 1, setup);
   if (!setup->reconstruct) graph_want(graph, *from);
   if (setup->view == VIEW_COMPLEX) return see_complex(graph, net, setup, *from, view, step);
   tensor predicted = fourier(graph, restore_image(graph, *from, view->image));
@@ -72,7 +77,7 @@ static tensor score(struct graph *graph, struct net_tau *net, const struct net_t
   if (!setup->apart) return layers(graph, seen, setup);
   net->planes[step] = seen;
   net->cut[step] = graph->nodes;
-  net->scores[step] = graph_input(graph, graph_name(graph, "scores.%u", step), 1, setup->size, setup->size);
+  net->scores[step] = plane(graph, graph_name(graph, "scores.%u", step), 1, setup);
   graph_want(graph, net->scores[step]);
   return net->scores[step];
 }
@@ -95,14 +100,14 @@ static tensor draw(struct graph *graph, struct net_tau *net, const struct net_ta
 }
 
 struct net_tau net_tau(struct graph *graph, const struct net_tau_setup *setup) {
-  int n = setup->size;
+  int rows = setup->points ? (int)setup->shape.height : 1;
   bool complex = setup->view == VIEW_COMPLEX;
-  struct net_tau net = {.image = graph_input(graph, complex ? "frequencies" : "image", 2, n, n),
-                        .taken = graph_input(graph, "taken", 1, setup->points ? n : 1, n),
+  struct net_tau net = {.image = plane(graph, complex ? "frequencies" : "image", 2, setup),
+                        .taken = graph_input(graph, "taken", 1, rows, (int)setup->shape.width),
                         .scan = graph_input(graph, "scan", 1, 1, 1)};
   struct net_view view = {{0}, {0}, {0}};
   graph_share(graph);
-  if (!setup->adaptive) net.noise = graph_input(graph, "noise", 5, n, n);
+  if (!setup->adaptive) net.noise = plane(graph, "noise", 5, setup);
   tensor frequencies = complex ? net.image : fourier(graph, net.image);
   net.mask[0] = net.taken;
   if (setup->adaptive) view = look(graph, &net, setup, frequencies, net.taken, 0);

@@ -8,14 +8,15 @@
 #ifndef L2SR_SYSTEMS_NET_TAU_H
 #define L2SR_SYSTEMS_NET_TAU_H
 
-#include "components/options.h"
+#include "components/scan_shape.h"
 #include "systems/networks/net_view.h"
 
 enum { TAU_MOST = 8, TAU_LAYERS = 5 };
 
 struct net_tau_setup {
-  int size, hidden; /* N; values of each hidden layer */
-  bool points;      /* masks are of points, [1][N][N], and the sampler is a U-Net */
+  struct scan_shape shape;
+  int hidden;          /* values of each hidden layer */
+  bool points;         /* masks are of points, [1][height][width], and the sampler is a U-Net */
   int channels, pools; /* of that: channels after its first block */
   bool apart;          /* of that: another path computes it */
   uint32_t steps, budget, seed;
@@ -30,22 +31,23 @@ struct net_tau_setup {
 struct net_tau_setup net_tau_setup(const struct options *options, uint32_t budget);
 
 struct net_tau {
-  tensor image;                    /* input, [2][N][N]: real, imaginary; VIEW_COMPLEX: its frequencies */
-  tensor taken;                    /* input, [1][1][N] (points: [1][N][N]): 1 where a line is initial */
+  tensor image; /* input, [2][height][width]: real, imaginary; VIEW_COMPLEX: its frequencies */
+  tensor taken; /* input, [1][1][width] (points: [1][height][width]): 1 where a line is initial */
   tensor scan;                     /* input, [1][1][1]: an unsigned word, the number that keys the draws */
-  tensor noise;                    /* input, [5][N][N], not adaptive: the sampler's input */
-  tensor reconstruction[TAU_MOST]; /* [1][N][N] of the passes before the last, as it gives them; adaptive */
-  tensor planes[TAU_MOST];         /* [5][N][N], apart: what the U-Net of a step takes */
-  tensor scores[TAU_MOST];         /* [1][N][N], apart: what it gives, an input */
+  tensor noise;                    /* input, [5][height][width], not adaptive: the sampler's input */
+  tensor reconstruction[TAU_MOST]; /* [1][height][width] of the passes before the last, as it gives them;
+                                      adaptive */
+  tensor planes[TAU_MOST];         /* [5][height][width], apart: what the U-Net of a step takes */
+  tensor scores[TAU_MOST];         /* [1][height][width], apart: what it gives, an input */
   int cut[TAU_MOST];               /* apart: of step i, nodes before it serve its planes */
   tensor observed[TAU_MOST + 1];   /* what the reconstructor takes; not adaptive: the last alone */
-  tensor mask[TAU_MOST + 1];       /* [1][1][N] after so many steps: 1 where a line is acquired */
+  tensor mask[TAU_MOST + 1];       /* [1][1][width] after so many steps: 1 where a line is acquired */
   int end[TAU_MOST + 1];           /* of part i: nodes [end[i - 1], end[i]) */
 };
 
-/* Appends to an empty graph. The parameters are layers.0.weight to layers.8.bias, the sampler's: 5 N^2
- * values, four hidden layers with ReLU, N values; of points those of a U-Net from 5 channels to one, as
- * systems/networks/net_unet.h names them, after "unet."; apart: none. */
+/* Appends to an empty graph. The parameters are layers.0.weight to layers.8.bias, the sampler's: 5 values
+ * a pixel, four hidden layers with ReLU, a value an action; of points those of a U-Net from 5 channels to
+ * one, as systems/networks/net_unet.h names them, after "unet."; apart: none. */
 struct net_tau net_tau(struct graph *graph, const struct net_tau_setup *setup);
 
 /* The lines of step i, from 0: whole numbers that add up to the budget, the first ones larger, as 4, 3, 4, 3

@@ -11,8 +11,8 @@ tensor net_unet(struct graph *graph, tensor x, int channels, int pools);
 /* The same, `before` in front of the names of its parameters; an input of other channels is no image, and the
  * output one value a pixel. */
 tensor net_unet_named(struct graph *graph, tensor x, const char *before, int channels, int pools);
-/* The reconstruction from complex images [2][N][N] (PROTOCOL 3.2), in their units: the network's output,
- * added to their magnitude; absolute: of that the absolute value. */
+/* The reconstruction from complex images [2][height][width] (PROTOCOL 3.2), in their units: the network's
+ * output, added to their magnitude; absolute: of that the absolute value. */
 tensor net_unet_sum(struct graph *graph, tensor residual, tensor image, bool absolute);
 
 #endif

@@ -12,13 +12,13 @@ enum net_view_kind {
 };
 
 struct net_view {
-  tensor frequencies; /* [2][N][N]: those that are acquired, 0 elsewhere */
-  tensor image;       /* that they leave: [1][N][N], its magnitude, or complex [2][N][N] */
+  tensor frequencies; /* [2][height][width]: those that are acquired, 0 elsewhere */
+  tensor image;       /* that they leave: [1][height][width], its magnitude, or complex [2][height][width] */
   tensor observed;    /* what the reconstructor takes, of the same shape */
 };
 
-/* Appends the view of frequencies [2][N][N], in any units, through a mask [1][1][N], 1 where a line is
- * acquired, or of points, [1][N][N]. */
+/* Appends the view of frequencies [2][height][width], in any units, through a mask [1][1][width], 1 where a
+ * line is acquired, or of points, [1][height][width]. */
 struct net_view net_view(struct graph *graph, tensor frequencies, tensor mask, enum net_view_kind kind);
 
 /* Puts the function that backward uses in place of a draw's step into forward too: to check the gradient. */

@@ -27,7 +27,11 @@
        "train one with train.method reconstructor, or convert one by tools/convert_checkpoint.py")
 #define CHANNELS(least) WHOLE("network_channels", channels, least, 1024, .key = NULL)
 #define POOLS WHOLE("network_pools", pools, 1, 12, .key = NULL)
-#define SIZE(...) WHOLE("network_size", size, 1, 65536, .key = "data.size", __VA_ARGS__)
+#define SIZE(...)                                                                                            \
+  {                                                                                                          \
+    .name = "network_size", .kind = FACT_SIDES, PLACE(shape), .low = 1, .high = 65536, .key = "data.size",   \
+    __VA_ARGS__                                                                                              \
+  }
 /* Checkpoints of before there were complex images say nothing of them. */
 #define INPUT(...)                                                                                           \
   WORD("network_input", input, .key = "network.input", .may_lack = true, .text = "magnitude", __VA_ARGS__)
@@ -86,7 +90,8 @@ static const struct fact tau_step_points_facts[] = {
 /* ---- graphs -------------------------------------------------------------------------------------------- */
 
 static tensor image(struct graph *graph, const char *name, int channels, const struct options *options) {
-  return graph_input(graph, name, channels, (int)options->data.size, (int)options->data.size);
+  const struct scan_shape shape = scan_shape_of(options);
+  return graph_input(graph, name, channels, (int)shape.height, (int)shape.width);
 }
 
 static bool append_unet(struct graph *graph, const struct options *options, struct error *error) {
@@ -105,11 +110,11 @@ static bool check_geometry(const struct options *options, struct error *error) {
 }
 
 static bool append_policy(struct graph *graph, const struct options *options, struct error *error) {
-  int size = (int)options->data.size;
+  int actions = (int)scan_shape_of(options).actions;
   if (!check_geometry(options, error)) return false;
   tensor maps = net_policy_maps(graph, image(graph, "observation", 1, options),
                                 (int)options->policy.channels, (int)options->policy.pools);
-  net_policy_heads(graph, maps, graph_input(graph, "mask", size, 1, 1), (int)options->policy.hidden);
+  net_policy_heads(graph, maps, graph_input(graph, "mask", actions, 1, 1), (int)options->policy.hidden);
   return true;
 }
 
@@ -117,7 +122,7 @@ static bool append_pgmri(struct graph *graph, const struct options *options, str
   if (!check_geometry(options, error)) return false;
   tensor maps = net_pgmri_maps(graph, image(graph, "reconstruction", 1, options),
                                (int)options->policy.channels, (int)options->policy.pools);
-  net_pgmri_logits(graph, maps, (int)options->policy.hidden, (int)options->data.size);
+  net_pgmri_logits(graph, maps, (int)options->policy.hidden, (int)scan_shape_of(options).actions);
   return true;
 }
 

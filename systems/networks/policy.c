@@ -15,7 +15,7 @@ struct policy_setup policy_setup_of(struct device *device, struct kernels *kerne
                                     size_t most) {
   return (struct policy_setup){.device = device,
                                .kernels = kernels,
-                               .size = options->data.size,
+                               .shape = scan_shape_of(options),
                                .channels = options->policy.channels,
                                .pools = options->policy.pools,
                                .hidden = options->policy.hidden,
@@ -28,12 +28,13 @@ struct policy_setup policy_setup_of(struct device *device, struct kernels *kerne
 static tensor append(void *owner, struct graph *graph, tensor *in) {
   struct policy *policy = owner;
   const struct policy_setup *setup = &policy->setup;
-  *in = graph_input(graph, "observation", 1, (int)setup->size, (int)setup->size);
-  policy->lines = graph_input(graph, "mask", (int)setup->size, 1, 1);
+  int actions = (int)setup->shape.actions;
+  *in = graph_input(graph, "observation", 1, (int)setup->shape.height, (int)setup->shape.width);
+  policy->lines = graph_input(graph, "mask", actions, 1, 1);
   tensor maps = (setup->dense ? net_pgmri_maps : net_policy_maps)(graph, *in, (int)setup->channels,
                                                                   (int)setup->pools);
   if (setup->dense)
-    policy->heads.logits = net_pgmri_logits(graph, maps, (int)setup->hidden, (int)setup->size);
+    policy->heads.logits = net_pgmri_logits(graph, maps, (int)setup->hidden, actions);
   else
     policy->heads = net_policy_heads(graph, maps, policy->lines, (int)setup->hidden);
   return maps;
@@ -199,7 +200,7 @@ static struct network_facts facts_of(const struct policy *policy) {
   struct network_facts facts = {.channels = setup->channels,
                                 .pools = setup->pools,
                                 .hidden = setup->hidden,
-                                .size = (double)setup->size,
+                                .shape = setup->shape,
                                 .initial_lines = policy->initial_lines,
                                 .budget = policy->budget};
   strcpy(facts.geometry, policy->geometry);

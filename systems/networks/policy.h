@@ -13,7 +13,7 @@
 struct policy_setup {
   struct device *device;
   struct kernels *kernels;
-  size_t size; /* N */
+  struct scan_shape shape;
   uint32_t channels, pools, hidden;
   enum block_precision precision;
   size_t batch; /* images a pass at most */
@@ -41,9 +41,9 @@ struct policy {
   char geometry[16];                      /* theirs, as acquisition.geometry; "": not known */
   char reconstructor[65];                 /* the hash of that which it was trained with; "": not known */
   double scale;                           /* of gradients within it: what the loss gave is about 1 / scale */
-  cl_mem input;                           /* [batch][1][N][N], standardised, or dense: normalised; by the caller */
-  cl_mem mask;                            /* [batch][N], 1 where a line is acquired; written by the caller */
-  cl_mem logits, value;                   /* [batch][N], [batch]; read by the caller; dense: no value */
+  cl_mem input;         /* [batch][1][height][width], standardised, or dense: normalised; by the caller */
+  cl_mem mask;          /* [batch][actions], 1 where one is acquired; written by the caller */
+  cl_mem logits, value; /* [batch][actions], [batch]; read by the caller; dense: no value */
   cl_mem logits_gradient, value_gradient; /* the same, to train; written by the caller */
   struct network_watch watch;
 };
@@ -126,7 +126,7 @@ bool policy_fits(const struct policy_setup *setup, const char *geometry, const c
 bool policy_is_dense(const char *path, bool *dense, struct error *error);
 
 /* Opens the network of a checkpoint: kind, channels, pools and hidden come from its attributes. Refused when
- * it was trained for another N. */
+ * it was trained for other sides. */
 bool policy_load(struct policy *policy, const char *path, const struct policy_setup *setup,
                  struct error *error);
 

@@ -7,8 +7,12 @@
 
 #include <string.h>
 
+static size_t pixels_of(const struct reconstructor *reconstructor) {
+  return scan_shape_pixels(&reconstructor->setup.shape);
+}
+
 static size_t image_bytes(const struct reconstructor *reconstructor) {
-  return sizeof(float) * reconstructor->setup.size * reconstructor->setup.size;
+  return sizeof(float) * pixels_of(reconstructor);
 }
 
 static size_t channels_in(const struct reconstructor *reconstructor) {
@@ -16,11 +20,17 @@ static size_t channels_in(const struct reconstructor *reconstructor) {
   return setup->inputs ? setup->inputs : setup->complex ? 2 : 1;
 }
 
+static tensor plane(const struct reconstructor *reconstructor, struct graph *graph, const char *name,
+                    size_t channels) {
+  const struct scan_shape *shape = &reconstructor->setup.shape;
+  return graph_input(graph, name, (int)channels, (int)shape->height, (int)shape->width);
+}
+
 /* Every graph of the network has its nodes in the same places. */
 static tensor append(void *owner, struct graph *graph, tensor *in) {
   const struct reconstructor *reconstructor = owner;
   const struct reconstructor_setup *setup = &reconstructor->setup;
-  *in = graph_input(graph, "input", (int)channels_in(reconstructor), (int)setup->size, (int)setup->size);
+  *in = plane(reconstructor, graph, "input", channels_in(reconstructor));
   return net_unet_named(graph, *in, setup->before ? setup->before : "", (int)setup->channels,
                         (int)setup->pools);
 }
@@ -28,19 +38,17 @@ static tensor append(void *owner, struct graph *graph, tensor *in) {
 /* ---- complex images ------------------------------------------------------------------------------------ */
 
 static void build_sum(const struct reconstructor *reconstructor, struct reconstructor_sum *sum) {
-  int n = (int)reconstructor->setup.size;
   graph_open(&sum->graph);
-  sum->image = graph_input(sum->graph, "image", 2, n, n);
-  sum->residual = graph_input(sum->graph, "residual", 1, n, n);
+  sum->image = plane(reconstructor, sum->graph, "image", 2);
+  sum->residual = plane(reconstructor, sum->graph, "residual", 1);
   sum->out = net_unet_sum(sum->graph, sum->residual, sum->image, reconstructor->setup.absolute);
   if (reconstructor->setup.train) graph_want(sum->graph, sum->residual);
   if (reconstructor->setup.input_gradient) graph_want(sum->graph, sum->image);
 }
 
 static void build_view(struct reconstructor *reconstructor) {
-  int n = (int)reconstructor->setup.size;
   graph_open(&reconstructor->view);
-  reconstructor->frequencies = graph_input(reconstructor->view, "frequencies", 2, n, n);
+  reconstructor->frequencies = plane(reconstructor, reconstructor->view, "frequencies", 2);
   reconstructor->viewed = inverse_fourier(reconstructor->view, reconstructor->frequencies);
 }
 
@@ -114,7 +122,7 @@ struct reconstructor_setup reconstructor_setup_of(struct device *device, struct 
                                                   const struct options *options, size_t most) {
   return (struct reconstructor_setup){.device = device,
                                       .kernels = kernels,
-                                      .size = options->data.size,
+                                      .shape = scan_shape_of(options),
                                       .channels = options->network.channels,
                                       .pools = options->network.pools,
                                       .complex = options->network.input == INPUT_COMPLEX,
@@ -269,7 +277,7 @@ static void widen_level(struct reconstructor *reconstructor) {
 /* The fused path wants gradients near 1. Backward is linear: with the gradient of the output that of the
  * parameters, to which it adds, is multiplied by a power of two and divided again, which is exact. */
 static void run_backward_level(struct reconstructor *reconstructor, size_t images, bool input) {
-  size_t count = images * reconstructor->setup.size * reconstructor->setup.size;
+  size_t count = images * pixels_of(reconstructor);
   struct graph *graph = reconstructor->graph;
   const struct network_ends *network = ends_of(reconstructor);
   if (!reconstructor->blocks) {
@@ -293,7 +301,7 @@ static void run_backward_level(struct reconstructor *reconstructor, size_t image
 static void run_backward_sum(struct reconstructor *reconstructor, size_t images, bool input) {
   const struct network_ends *network = ends_of(reconstructor);
   struct reconstructor_sum *sum = sum_of(reconstructor);
-  size_t values = 2 * images * reconstructor->setup.size * reconstructor->setup.size;
+  size_t values = 2 * images * pixels_of(reconstructor);
   graph_backward(sum->graph);
   copy_images(reconstructor, graph_gradient(sum->graph, sum->residual), network->output_gradient, 1,
               images);
@@ -315,8 +323,7 @@ void reconstructor_backward(struct reconstructor *reconstructor, size_t images) 
   if (reconstructor->setup.complex)
     run_backward_sum(reconstructor, images, reconstructor->input_gradient);
   else
-    network_backward(&reconstructor->network, images,
-                     (double)(images * reconstructor->setup.size * reconstructor->setup.size),
+    network_backward(&reconstructor->network, images, (double)(images * pixels_of(reconstructor)),
                      reconstructor->input_gradient);
 }
 
@@ -337,7 +344,7 @@ void reconstructor_changed(struct reconstructor *reconstructor) {
 static struct network_facts facts_of(const struct reconstructor_setup *setup) {
   struct network_facts facts = {.channels = setup->channels,
                                 .pools = setup->pools,
-                                .size = (double)setup->size,
+                                .shape = setup->shape,
                                 .absolute = setup->absolute,
                                 .scale = setup->scale};
   strcpy(facts.input, setup->complex ? "complex" : "magnitude");

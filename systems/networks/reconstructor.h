@@ -11,7 +11,7 @@
 struct reconstructor_setup {
   struct device *device;
   struct kernels *kernels;
-  size_t size; /* N */
+  struct scan_shape shape;
   uint32_t channels, pools;
   bool complex;  /* the input is a complex image, in its own units, and so is the output; else both are
                     normalised */
@@ -49,8 +49,8 @@ struct reconstructor {
   struct graph *view; /* complex: from frequencies to the input */
   tensor frequencies, viewed;
   /* The selected pass: */
-  cl_mem input, output;   /* [batch][1][N][N], complex: input [batch][2][N][N], or setup.inputs channels; f32;
-                             the caller writes the one and reads the other */
+  cl_mem input, output;   /* [batch][1][height][width], complex: input [batch][2][height][width], or
+                             setup.inputs channels; f32;   the caller writes the one and reads the other */
   cl_mem output_gradient; /* as the output, to train */
   cl_mem input_gradient;  /* where the setup asks for it: read after reconstructor_backward */
   struct network_watch watch;
@@ -75,7 +75,7 @@ void reconstructor_select(struct reconstructor *reconstructor, size_t pass);
 
 /* The ports of the selected pass become the columns of BATCH. */
 void reconstructor_bind(struct reconstructor *reconstructor, struct world *world);
-/* Complex: where acquired frequencies are written, [images][2][N][N], for reconstructor_view. */
+/* Complex: where acquired frequencies are written, [images][2][height][width], for reconstructor_view. */
 cl_mem reconstructor_frequencies(const struct reconstructor *reconstructor);
 
 /* All enqueue. */

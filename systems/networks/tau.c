@@ -16,7 +16,7 @@ size_t tau_passes(const struct options *options) {
 
 /* Every image and step has the same numbers. */
 static void write_noise(struct tau *tau, size_t batch, struct arena *arena) {
-  size_t count = 5 * tau->size * tau->size;
+  size_t count = 5 * scan_shape_pixels(&tau->acquisition.shape);
   float *noise = ARENA_NEW(arena, float, count);
   struct random random;
   random_start(&random, tau->noise_seed, STREAM_START, UINT32_MAX);
@@ -27,7 +27,7 @@ static void write_noise(struct tau *tau, size_t batch, struct arena *arena) {
 }
 
 static void write_taken(struct tau *tau, size_t batch, struct arena *arena) {
-  size_t lines = tau->acquisition.lines;
+  size_t lines = tau->acquisition.shape.actions;
   float *rows = ARENA_NEW(arena, float, batch *lines);
   acquisition_initial_rows(&tau->acquisition, batch, rows);
   device_write(tau->device, graph_value(tau->graph, tau->net.taken), 0, sizeof(float) * batch * lines, rows);
@@ -53,7 +53,7 @@ static void build(struct tau *tau, const struct masks_setup *setup) {
 static struct reconstructor_setup sampler_setup(const struct tau *tau, const struct masks_setup *setup) {
   return (struct reconstructor_setup){.device = setup->device,
                                       .kernels = setup->kernels,
-                                      .size = tau->size,
+                                      .shape = tau->acquisition.shape,
                                       .channels = tau->channels,
                                       .pools = tau->pools,
                                       .inputs = 5,
@@ -116,7 +116,6 @@ static struct tau describe(const struct masks_setup *setup) {
   return (struct tau){.device = setup->device,
                       .kernels = setup->kernels,
                       .acquisition = setup->acquisition,
-                      .size = options->data.size,
                       .batch = setup->batch,
                       .steps = options->tau.steps,
                       .hidden = options->tau.hidden,
@@ -218,7 +217,7 @@ cl_mem tau_mask(const struct tau *tau, uint32_t step) {
 }
 
 static size_t image_bytes(const struct tau *tau, size_t images) {
-  return sizeof(float) * tau->size * tau->size * images;
+  return sizeof(float) * scan_shape_pixels(&tau->acquisition.shape) * images;
 }
 
 static size_t observed_bytes(const struct tau *tau, size_t images) {
@@ -417,7 +416,7 @@ static bool load(struct tau *tau, struct store *store, const struct masks_setup 
 bool tau_load(struct tau *tau, const char *path, const struct masks_setup *setup, struct error *error) {
   struct reconstructor_setup own = {.device = setup->device,
                                     .kernels = setup->kernels,
-                                    .size = setup->options->data.size,
+                                    .shape = setup->acquisition.shape,
                                     .complex = setup->options->network.input == INPUT_COMPLEX,
                                     .scale = setup->options->data.scale,
                                     .precision = (enum block_precision)setup->options->network.precision,

@@ -14,7 +14,6 @@ struct tau {
   struct device *device;
   struct kernels *kernels;
   struct acquisition acquisition;
-  size_t size; /* N */
   size_t batch; /* images a pass that it was planned for */
   uint32_t steps, hidden, channels, pools;
   bool adaptive, train;
@@ -47,8 +46,8 @@ size_t tau_passes(const struct options *options);
 /* Bytes that training takes beside the reconstructor: in all, and for an image a pass. */
 bool tau_measure(const struct masks_setup *setup, struct network_need *need, struct error *error);
 
-/* Its input: planes [images][2][N][N], of images or of frequencies as the reconstructor takes, and the
- * numbers of the scans, U32, which key the draws; written before tau_run or tau_forward. */
+/* Its input: planes [images][2][height][width], of images or of frequencies as the reconstructor takes, and
+ * the numbers of the scans, U32, which key the draws; written before tau_run or tau_forward. */
 cl_mem tau_planes(const struct tau *tau);
 cl_mem tau_scans(const struct tau *tau);
 /* Masks after `step` steps, float [images][actions]. */
@@ -70,8 +69,8 @@ void tau_backward(struct tau *tau, uint32_t part, size_t images);
  * `sampler_optimiser`. */
 bool tau_write(const struct tau *tau, struct store *store, struct error *error);
 bool tau_read(struct tau *tau, struct store *store, struct error *error);
-/* The sampler and the reconstructor of a checkpoint, to scan with. Refuses one of another kind, another N, or
- * trained for other scans than the setup's. */
+/* The sampler and the reconstructor of a checkpoint, to scan with. Refuses one of another kind, other sides,
+ * or trained for other scans than the setup's. */
 bool tau_load(struct tau *tau, const char *path, const struct masks_setup *setup, struct error *error);
 
 #endif

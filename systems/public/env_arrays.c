@@ -184,12 +184,13 @@ static bool is_kept(const struct env *env, size_t metric) {
 
 static void find_extent(struct env *env, enum l2sr_array array) {
   struct env_array *found = &env->array[array];
-  size_t elements = elements_of(env, array), n = env->options.data.size;
-  bool image = elements == n * n;
+  const struct scan_shape *scan = &env->acquisition.shape;
+  size_t elements = elements_of(env, array);
+  bool image = elements == scan_shape_pixels(scan);
   found->rank = image ? 3 : elements > 1 ? 2 : 1;
   found->extent[0] = env->envs;
-  found->extent[1] = image ? n : elements;
-  found->extent[2] = n;
+  found->extent[1] = image ? scan->height : elements;
+  found->extent[2] = scan->width;
 }
 
 bool env_arrays_open(struct env *env, struct error *error) {

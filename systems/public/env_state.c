@@ -20,11 +20,12 @@ struct state_head {
   char check[64]; /* SHA-256 of everything behind it */
   char version[16];
   char data[64];                                                          /* SHA-256 of what the slices are */
-  uint32_t size, actions, initial, budget, envs, slices, keys, autoreset; /* must be those of the handle */
+  uint32_t height, width, actions, initial, budget, envs, slices, keys,
+      autoreset; /* must be those of the handle */
   uint32_t seed, begun;
 };
 
-static const char magic[8] = "l2sr_s2";
+static const char magic[8] = "l2sr_s3";
 static const unsigned columns[] = {ENV_scan,   ENV_slice,  ENV_step,    ENV_done,
                                    ENV_action, ENV_reward, ENV_quality, ENV_mask};
 enum { COLUMNS = sizeof columns / sizeof *columns };
@@ -68,8 +69,9 @@ static void write_keys(const struct env *env, uint32_t *words) {
 static struct state_head head_of(const struct env *env) {
   const struct acquisition *scan = &env->acquisition;
   struct state_head head = {.version = L2SR_VERSION,
-                            .size = scan->size,
-                            .actions = scan->lines,
+                            .height = scan->shape.height,
+                            .width = scan->shape.width,
+                            .actions = scan->shape.actions,
                             .initial = scan->initial_lines,
                             .budget = scan->budget,
                             .envs = (uint32_t)env->envs,
@@ -201,10 +203,11 @@ static bool check_sizes(const struct state_head *head, const struct state_head *
   const struct {
     const char *what;
     uint32_t found, wanted;
-  } facts[] = {{"images of side", head->size, own->size},        {"actions", head->actions, own->actions},
-               {"initial actions", head->initial, own->initial}, {"steps a scan", head->budget, own->budget},
-               {"environments", head->envs, own->envs},          {"slices", head->slices, own->slices},
-               {"keys of a scene", head->keys, own->keys}};
+  } facts[] = {
+      {"images of height", head->height, own->height}, {"images of width", head->width, own->width},
+      {"actions", head->actions, own->actions},        {"initial actions", head->initial, own->initial},
+      {"steps a scan", head->budget, own->budget},     {"environments", head->envs, own->envs},
+      {"slices", head->slices, own->slices},           {"keys of a scene", head->keys, own->keys}};
   for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
     if (facts[i].found != facts[i].wanted)
       return fail_usage(
@@ -248,7 +251,7 @@ static bool check_handle(const struct env *env, const struct state_head *head, s
 
 static bool is_mask(const struct env *env, const uint8_t *mask, const uint8_t *initial, uint32_t steps) {
   uint32_t taken = 0;
-  for (uint32_t i = 0; i < env->acquisition.lines; i++) {
+  for (uint32_t i = 0; i < env->acquisition.shape.actions; i++) {
     if (mask[i] > 1 || mask[i] < initial[i]) return false;
     taken += mask[i];
   }
@@ -364,28 +367,29 @@ static bool is_picture(const struct l2sr_shape *shape) {
 
 static bool draw_row(struct env *env, enum l2sr_array array, const struct l2sr_shape *shape, size_t row,
                      uint8_t *grey, struct arena *arena, struct error *error) {
-  size_t n = env->options.data.size, bytes = shape->total / shape->extent[0];
+  const struct scan_shape *scan = &env->acquisition.shape;
+  size_t pixels = scan_shape_pixels(scan), bytes = shape->total / shape->extent[0];
   void *values = arena_new(arena, bytes);
-  float *image = ARENA_NEW(arena, float, n *n);
+  float *image = ARENA_NEW(arena, float, pixels);
   bool standard = array == L2SR_STANDARDISED || array == L2SR_FINAL_STANDARDISED;
   device_read(&env->device, env_array_memory(env, array), row * bytes, bytes, values);
   if (!device_finish(&env->device, error)) return false;
   if (shape->element == L2SR_U8) {
-    geometry_mask(geometry_of(&env->acquisition), (uint32_t)n, values, grey);
-    for (size_t i = 0; i < n * n; i++) grey[i] = grey[i] ? 255 : 0;
+    geometry_mask(geometry_of(&env->acquisition), scan, values, grey);
+    for (size_t i = 0; i < pixels; i++) grey[i] = grey[i] ? 255 : 0;
     return true;
   }
-  if (shape->element == L2SR_F16) widen(values, n * n, image);
-  shade(shape->element == L2SR_F16 ? image : values, n * n, standard ? -6 : 0, grey);
+  if (shape->element == L2SR_F16) widen(values, pixels, image);
+  shade(shape->element == L2SR_F16 ? image : values, pixels, standard ? -6 : 0, grey);
   return true;
 }
 
-static bool write_picture(const char *path, const uint8_t *grey, size_t n, struct arena *arena,
-                          struct error *error) {
+static bool write_picture(const char *path, const uint8_t *grey, const struct scan_shape *shape,
+                          struct arena *arena, struct error *error) {
   struct text_file file;
   size_t bytes;
-  const unsigned char *data = png_make(arena, grey, n, n, &bytes);
-  if (!data) return fail_memory(error, "no memory for a picture of %zux%zu", n, n);
+  const unsigned char *data = png_make(arena, grey, shape->width, shape->height, &bytes);
+  if (!data) return fail_memory(error, "no memory for a picture of %ux%u", shape->height, shape->width);
   if (!file_create(&file, path, error)) return false;
   fwrite(data, 1, bytes, file.file); /* what the disk does not take is told by the commit */
   return file_commit(&file, error);
@@ -393,16 +397,16 @@ static bool write_picture(const char *path, const uint8_t *grey, size_t n, struc
 
 bool env_draw(struct env *env, enum l2sr_array array, size_t row, const char *path, struct error *error) {
   struct l2sr_shape shape = {0};
-  size_t n = env->options.data.size;
+  const struct scan_shape *scan = &env->acquisition.shape;
   env_array_shape(env, array, &shape);
   if (!is_picture(&shape))
     return fail_usage(error, "array %s has one number a row; draw one of images or masks", shape.name);
   if (row >= env->envs)
     return fail_usage(error, "there is no environment %zu to draw; there are %zu", row, env->envs);
   struct arena *arena = arena_open();
-  uint8_t *grey = arena_new(arena, n * n);
+  uint8_t *grey = arena_new(arena, scan_shape_pixels(scan));
   bool good =
-      draw_row(env, array, &shape, row, grey, arena, error) && write_picture(path, grey, n, arena, error);
+      draw_row(env, array, &shape, row, grey, arena, error) && write_picture(path, grey, scan, arena, error);
   arena_close(arena);
   return good;
 }

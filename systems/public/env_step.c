@@ -463,7 +463,7 @@ static bool refuse_action(struct env *env, struct error *error) {
   for (size_t i = 0; i < env->envs; i++) env_count(env, i, steps[i]);
   return fail_usage(error,
                     "environment %u cannot take action %u: it is %s; L2SR_FREE has those that are free", row,
-                    action, action < env->acquisition.lines ? "acquired already" : "none");
+                    action, action < env->acquisition.shape.actions ? "acquired already" : "none");
 }
 
 bool env_wait(struct env *env, struct error *error) {

@@ -44,8 +44,10 @@ static bool tell_facts(void *object, void *arguments, struct error *error) {
   const struct env *env = object;
   const struct acquisition *scan = &env->acquisition;
   struct l2sr_facts facts = {.envs = (uint32_t)env->envs,
-                             .actions = scan->lines,
-                             .size = scan->size,
+                             .actions = scan->shape.actions,
+                             .size = scan->shape.height == scan->shape.width ? scan->shape.width : 0,
+                             .height = scan->shape.height,
+                             .width = scan->shape.width,
                              .initial = scan->initial_lines,
                              .budget = scan->budget,
                              .slices = (uint32_t)env->report.slices,

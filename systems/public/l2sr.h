@@ -206,12 +206,13 @@ enum l2sr_code l2sr_env_close(l2sr_env *env);
 struct l2sr_facts {
   size_t bytes;           /* sizeof(struct l2sr_facts), set by the caller */
   uint32_t envs, actions; /* environments; actions that a scan chooses among */
-  uint32_t size;          /* N: images are N x N */
+  uint32_t size;          /* N where images are N x N, else 0 */
   uint32_t initial;       /* actions that a scan starts from */
   uint32_t budget;        /* steps of a scan */
   uint32_t slices;        /* usable ones of the data */
   uint32_t seed;          /* in force */
   char device[128], geometry[16]; /* "lines" */
+  uint32_t height, width; /* of images, in pixels */
 };
 enum l2sr_code l2sr_env_facts(l2sr_env *env, struct l2sr_facts *facts);
 /* Where a slice, 0 to slices - 1, is from: the path of its volume, which belongs to the handle, and its number
@@ -254,12 +255,12 @@ enum l2sr_code l2sr_env_step(l2sr_env *env, const uint32_t *actions); /* l2sr_en
  * function below, and are kept up to date from then on, in resets and steps. Metrics that config does not
  * name are refused. */
 enum l2sr_array {
-  /* [envs][N][N], f32 or f16 (world.observation): the zero-filled magnitude, in units of a power of two near
+  /* [envs][height][width], f32 or f16 (world.observation): the zero-filled magnitude, in units of a power of two near
    * the deviation of its slice. */
   L2SR_OBSERVATION,
   L2SR_OBSERVATION_MEAN, /* [envs] f32: its mean, in the same units */
   L2SR_OBSERVATION_STD,  /* [envs] f32: its sample deviation */
-  /* + [envs][N][N] f32: (observation - mean) / deviation, clamped to [-6, 6], as policies see it. */
+  /* + [envs][height][width] f32: (observation - mean) / deviation, clamped to [-6, 6], as policies see it. */
   L2SR_STANDARDISED,
   L2SR_FREE,     /* + [envs][actions] u8: 1 where the action is free */
   L2SR_ACQUIRED, /* [envs][actions] u8: 1 where it is acquired */
@@ -269,9 +270,9 @@ enum l2sr_array {
   L2SR_SLICE,    /* [envs] u32: its slice, 0 to slices - 1 */
   L2SR_SCAN,     /* [envs] u32: its number */
   L2SR_ACTION,   /* [envs] u32: what the last step took, or l2sr_env_decide has left */
-  /* [envs][N][N] f32, in units of the image: what the last scoring or l2sr_env_reconstruct has made. */
+  /* [envs][height][width] f32, in units of the image: what the last scoring or l2sr_env_reconstruct has made. */
   L2SR_RECONSTRUCTION,
-  L2SR_TARGET, /* + [envs][N][N] f32: the image that the running scan is scored against */
+  L2SR_TARGET, /* + [envs][height][width] f32: the image that the running scan is scored against */
   /* [envs] f32 each: of the last step where it was scored, else NaN. */
   L2SR_SSIM,
   L2SR_SSIM_UNIFORM,
@@ -338,7 +339,7 @@ enum l2sr_code l2sr_env_save(l2sr_env *env, void *to, size_t room, size_t *bytes
 enum l2sr_code l2sr_env_restore(l2sr_env *env, const void *from, size_t bytes);
 
 /* Draws a row of an array of images or of masks (which become the cells of k-space that they acquire) as a
- * PNG file of N x N grey pixels. Images are shown from 0, or from -6 where they are standardised, to their
+ * PNG file of height x width grey pixels. Images are shown from 0, or from -6 where they are standardised, to their
  * largest value. */
 enum l2sr_code l2sr_env_draw(l2sr_env *env, enum l2sr_array array, size_t row, const char *path);
 
@@ -375,12 +376,13 @@ struct l2sr_run {
   const char *sampler, *geometry, *horizon;
   uint32_t acceleration, initial, budget, actions; /* of a scan */
   size_t scans, steps;                             /* steps of a scan; all points are one */
-  size_t size;                                     /* N */
+  size_t size;                                     /* N where images are N x N, else 0 */
   double seconds;
   const float *returns;   /* [scans]: sums of rewards */
   const uint8_t *mask;    /* [scans][actions]: 1 where acquired at the end */
   const uint32_t *action; /* [scans][steps] in their order; of points nothing */
-  const float *images;    /* [scans][N][N] reconstructions at the end; NULL without evaluate.images */
+  const float *images;    /* [scans][height][width] reconstructions at the end; NULL without evaluate.images */
+  size_t height, width;
   size_t metrics;                 /* those that this version knows; the next four are [metrics] */
   const enum l2sr_array *metric;  /* L2SR_SSIM, ...: ask by these which is which */
   const double *mean, *deviation; /* at the end, over scans (population); NaN: none */

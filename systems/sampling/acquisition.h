@@ -3,21 +3,21 @@
 #ifndef L2SR_SYSTEMS_ACQUISITION_H
 #define L2SR_SYSTEMS_ACQUISITION_H
 
-#include "components/options.h"
+#include "components/scan_shape.h"
 
 struct acquisition {
-  uint32_t size;         /* N */
-  uint32_t lines;        /* all actions: N; N^2 points */
+  struct scan_shape shape;
   uint32_t acceleration; /* final */
   char horizon[32];      /* base, long or custom */
   uint32_t initial_start,
-      initial_lines;     /* given at the reset; lines lie around the centre, from initial_start on */
-  uint32_t initial_side; /* the side of the square of given points, from initial_start on on both axes */
+      initial_lines; /* actions given at the reset; lines lie around the centre, from initial_start on */
+  uint32_t initial_top,
+      initial_side;      /* the square of given points: from row initial_top and column initial_start on */
   uint32_t budget;       /* T: actions after the reset */
-  enum acquisition_geometry geometry; /* `lines` and `initial_lines` count its actions */
+  enum acquisition_geometry geometry;
 };
 
-/* The scene's N and geometry; nothing is given or acquired yet. */
+/* The scene's shape and geometry; nothing is given or acquired yet. */
 struct acquisition acquisition_of(const struct options *options, uint32_t acceleration, const char *horizon);
 /* Gives so many actions at the reset; the number of points is a square. */
 void acquisition_give(struct acquisition *acquisition, uint32_t initial_lines);
@@ -28,15 +28,15 @@ uint32_t acquisition_steps(const struct acquisition *acquisition);
 uint32_t acquisition_after(const struct acquisition *acquisition, size_t steps);
 
 /* Whether a scan starts with this action, as its geometry says. */
-bool acquisition_is_initial(const struct acquisition *acquisition, size_t line);
+bool acquisition_is_initial(const struct acquisition *acquisition, size_t action);
 /* The initial mask: a byte an action, 0 or 1. */
 void acquisition_initial(const struct acquisition *acquisition, uint8_t *mask);
 /* The initial mask as floats, for so many images: [rows][actions]. */
 void acquisition_initial_rows(const struct acquisition *acquisition, size_t rows, float *mask);
 
 /* Base starts from 2, long from 8 times the acceleration; acquisition.initial_lines and .budget override. The
- * total is exact: N / acceleration actions, N^2 / acceleration points. Refuses budgets larger than the number
- * of free actions. */
+ * total is exact: a part 1 / acceleration of the actions. Refuses budgets larger than the number of free
+ * actions, and sides that the geometry does not take. */
 bool acquisition_plan(struct acquisition *acquisition, const struct options *options, uint32_t acceleration,
                       const char *horizon, struct error *error);
 

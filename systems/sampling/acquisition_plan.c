@@ -6,18 +6,18 @@
 #include <math.h>
 #include <string.h>
 
-bool acquisition_is_initial(const struct acquisition *acquisition, size_t line) {
-  return geometry_of(acquisition)->is_initial(acquisition, line);
+bool acquisition_is_initial(const struct acquisition *acquisition, size_t action) {
+  return geometry_of(acquisition)->is_initial(acquisition, action);
 }
 
 void acquisition_initial(const struct acquisition *acquisition, uint8_t *mask) {
-  for (size_t line = 0; line < acquisition->lines; line++)
-    mask[line] = acquisition_is_initial(acquisition, line);
+  for (size_t action = 0; action < acquisition->shape.actions; action++)
+    mask[action] = acquisition_is_initial(acquisition, action);
 }
 
 void acquisition_initial_rows(const struct acquisition *acquisition, size_t rows, float *mask) {
-  for (size_t i = 0; i < rows * acquisition->lines; i++)
-    mask[i] = acquisition_is_initial(acquisition, i % acquisition->lines);
+  size_t actions = acquisition->shape.actions;
+  for (size_t i = 0; i < rows * actions; i++) mask[i] = acquisition_is_initial(acquisition, i % actions);
 }
 
 static bool find_ratio(const char *horizon, uint32_t acceleration, uint32_t *ratio, struct error *error) {
@@ -30,9 +30,7 @@ static bool find_ratio(const char *horizon, uint32_t acceleration, uint32_t *rat
 }
 
 struct acquisition acquisition_of(const struct options *options, uint32_t acceleration, const char *horizon) {
-  uint32_t n = options->data.size;
-  struct acquisition acquisition = {.size = n,
-                                    .lines = (uint32_t)geometry_actions(geometry_chosen(options), n),
+  struct acquisition acquisition = {.shape = scan_shape_of(options),
                                     .acceleration = acceleration,
                                     .geometry = (enum acquisition_geometry)options->acquisition.geometry};
   snprintf(acquisition.horizon, sizeof acquisition.horizon, "%s", horizon);
@@ -40,11 +38,13 @@ struct acquisition acquisition_of(const struct options *options, uint32_t accele
 }
 
 void acquisition_give(struct acquisition *acquisition, uint32_t initial_lines) {
+  const struct scan_shape *shape = &acquisition->shape;
   bool points = geometry_of(acquisition)->points;
+  uint32_t side = points ? (uint32_t)lround(sqrt(initial_lines)) : 0;
   acquisition->initial_lines = initial_lines;
-  acquisition->initial_side = points ? (uint32_t)lround(sqrt(initial_lines)) : 0;
-  acquisition->initial_start =
-      acquisition->size / 2 - (points ? acquisition->initial_side : initial_lines) / 2;
+  acquisition->initial_side = side;
+  acquisition->initial_top = points ? shape->height / 2 - side / 2 : 0;
+  acquisition->initial_start = shape->width / 2 - (points ? side : initial_lines) / 2;
 }
 
 uint32_t acquisition_steps(const struct acquisition *acquisition) {
@@ -68,34 +68,35 @@ static bool read_given(const struct acquisition *acquisition, const struct optio
                       "acquisition.initial_%s instead",
                       points ? "lines" : "side", points ? lines : side, geometry_of(acquisition)->name,
                       points ? "side" : "lines");
-  if (side <= acquisition->size) return true;
+  if (side <= scan_shape_shorter(&acquisition->shape)) return true;
   return fail_usage(error, "acquisition.initial_side is %u; k-space has %ux%u points, set it lower", side,
-                    acquisition->size, acquisition->size);
+                    acquisition->shape.height, acquisition->shape.width);
 }
 
 /* Advises to give fewer where a key says how many and more than one action is left; else the acceleration
  * decides. */
 static bool refuse_none_left(const struct acquisition *acquisition, bool by_key, struct error *error) {
   const struct geometry *geometry = geometry_of(acquisition);
-  uint32_t initial = acquisition->initial_lines, all = acquisition->lines / acquisition->acceleration;
+  uint32_t initial = acquisition->initial_lines, actions = acquisition->shape.actions,
+           all = actions / acquisition->acceleration;
   const char *key = geometry->points ? "acquisition.initial_side or " : "acquisition.initial_lines or ";
   return fail_usage(
       error, "no %s is left to acquire: %u initial %s%s of %u/%u = %u in all; lower %sthe acceleration",
-      geometry->one, initial, geometry->one, plural(initial), acquisition->lines, acquisition->acceleration,
-      all, by_key && all > 1 ? key : "");
+      geometry->one, initial, geometry->one, plural(initial), actions, acquisition->acceleration, all,
+      by_key && all > 1 ? key : "");
 }
 
 static bool check_budget(const struct acquisition *acquisition, bool by_key, struct error *error) {
-  uint32_t lines = acquisition->lines, initial = acquisition->initial_lines;
+  uint32_t actions = acquisition->shape.actions, initial = acquisition->initial_lines;
   const char *one = geometry_of(acquisition)->one;
-  if (initial > lines)
+  if (initial > actions)
     return fail_usage(error, "acquisition.initial_lines is %u; there are only %u %s%s, set it lower", initial,
-                      lines, one, plural(lines));
+                      actions, one, plural(actions));
   if (!acquisition->budget) return refuse_none_left(acquisition, by_key, error);
-  if (acquisition->budget > lines - initial)
+  if (acquisition->budget > actions - initial)
     return fail_usage(
         error, "acquisition.budget is %u; only %u of %u %s%s are free after %u initial one%s, set it lower",
-        acquisition->budget, lines - initial, lines, one, plural(lines), initial, plural(initial));
+        acquisition->budget, actions - initial, actions, one, plural(actions), initial, plural(initial));
   return true;
 }
 
@@ -103,12 +104,13 @@ bool acquisition_plan(struct acquisition *acquisition, const struct options *opt
                       const char *horizon, struct error *error) {
   uint32_t given, ratio;
   *acquisition = acquisition_of(options, acceleration, horizon);
-  if (!find_ratio(horizon, acceleration, &ratio, error) || !read_given(acquisition, options, &given, error))
+  if (!geometry_takes(geometry_of(acquisition), &acquisition->shape, error) ||
+      !find_ratio(horizon, acceleration, &ratio, error) || !read_given(acquisition, options, &given, error))
     return false;
   if (given) snprintf(acquisition->horizon, sizeof acquisition->horizon, "custom");
   acquisition_give(acquisition,
-                   given ? given : geometry_of(acquisition)->initial_count(acquisition->size, ratio));
-  uint32_t total = acquisition->lines / acceleration, initial = acquisition->initial_lines;
+                   given ? given : geometry_of(acquisition)->initial_count(&acquisition->shape, ratio));
+  uint32_t total = acquisition->shape.actions / acceleration, initial = acquisition->initial_lines;
   acquisition->budget = options->acquisition.budget ? options->acquisition.budget
                         : total > initial           ? total - initial
                                                     : 0;
@@ -146,7 +148,7 @@ bool acquisition_list(struct acquisition **list, size_t *count, const struct opt
   while ((accelerations = option_next(accelerations, word, sizeof word))) {
     const char *horizons = options->acquisition.horizon;
     uint32_t acceleration;
-    if (!read_acceleration(word, options->data.size, &acceleration, error)) return false;
+    if (!read_acceleration(word, scan_shape_of(options).width, &acceleration, error)) return false;
     for (bool first = true; (horizons = option_next(horizons, horizon, sizeof horizon)); first = false)
       if (!acquisition_plan(&setting, options, acceleration, horizon, error) ||
           !add_setting(*list, count, &setting, first, error))

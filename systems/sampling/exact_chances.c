@@ -12,13 +12,15 @@ static size_t width_of(const struct acquisition *acquisition) {
 }
 
 uint32_t *chances_table(struct arena *arena, const struct acquisition *acquisition) {
-  return ARENA_NEW(arena, uint32_t, acquisition->lines * width_of(acquisition));
+  return ARENA_NEW(arena, uint32_t, acquisition->shape.actions * width_of(acquisition));
 }
 
 void chances_fill(const double *probability, const struct acquisition *acquisition, uint32_t *table) {
-  double chance[513] = {1}; /* chance[c]: c of the actions after this one are drawn */
+  struct arena *arena = arena_open();
   size_t width = width_of(acquisition);
-  for (size_t line = acquisition->lines; line-- > 0;) {
+  double *chance = ARENA_NEW(arena, double, width); /* chance[c]: c of the actions after this one are drawn */
+  chance[0] = 1;
+  for (size_t line = acquisition->shape.actions; line-- > 0;) {
     double p = acquisition_is_initial(acquisition, line) ? 0 : probability[line];
     for (size_t left = width; left-- > 0;) {
       double with = left ? p * chance[left - 1] : 0, all = with + (1 - p) * chance[left];
@@ -27,12 +29,13 @@ void chances_fill(const double *probability, const struct acquisition *acquisiti
       chance[left] = all;
     }
   }
+  arena_close(arena);
 }
 
 static bool check(const double *probability, const struct acquisition *acquisition, const char *path,
                   struct error *error) {
   double sum = 0, possible = 0;
-  for (size_t line = 0; line < acquisition->lines; line++) {
+  for (size_t line = 0; line < acquisition->shape.actions; line++) {
     double p = probability[line];
     if (!(p >= 0 && p <= 1))
       return fail_file(error, "sampler.mask %s has the probability %g at action %zu; it must be 0 to 1", path,
@@ -54,15 +57,16 @@ enum { MASK_MOST = 1 << 20 }; /* entries, so that a mask of another size is told
 
 static bool read_stored(struct store *store, const struct acquisition *acquisition, const char *path,
                         double *probability, struct arena *arena, struct error *error) {
+  char size[SCAN_SHAPE_TEXT];
   void *data;
   size_t found;
   if (!store_has(store, "probability"))
     return fail_file(
         error, "sampler.mask %s has no dataset probability; name a checkpoint of train.method loupe", path);
   if (!store_read_all(store, "probability", STORE_F64, MASK_MOST, arena, &data, &found, error)) return false;
-  if (found != acquisition->lines)
-    return fail_file(error, "sampler.mask %s holds %zu probabilities; %u are expected at data.size %u", path,
-                     found, acquisition->lines, acquisition->size);
+  if (found != acquisition->shape.actions)
+    return fail_file(error, "sampler.mask %s holds %zu probabilities; %u are expected at data.size %s", path,
+                     found, acquisition->shape.actions, scan_shape_text(&acquisition->shape, size));
   if (!check(data, acquisition, path, error)) return false;
   for (size_t line = 0; line < found; line++)
     probability[line] = acquisition_is_initial(acquisition, line) ? 0 : ((const double *)data)[line];

@@ -8,8 +8,8 @@
 /* ---- lines --------------------------------------------------------------------------------------------- */
 
 /* The published masks are even (PROTOCOL 1.4). */
-static uint32_t count_lines(uint32_t n, uint32_t ratio) {
-  uint32_t even = n / (2 * ratio) * 2;
+static uint32_t count_lines(const struct scan_shape *shape, uint32_t ratio) {
+  uint32_t even = shape->width / (2 * ratio) * 2;
   return even ? even : 1;
 }
 
@@ -18,38 +18,40 @@ static bool is_initial_line(const struct acquisition *acquisition, size_t line) 
 }
 
 /* Ranks lines by their distance from the centre, the lower line first: alternates between the sides. */
-static uint32_t rank_line(uint32_t n, size_t line) {
-  uint32_t centre = n / 2;
+static uint32_t rank_line(const struct scan_shape *shape, size_t line) {
+  uint32_t centre = shape->width / 2;
   return line < centre ? 2 * (centre - (uint32_t)line) - 1 : 2 * ((uint32_t)line - centre);
 }
 
-static void find_line(uint32_t n, size_t line, uint32_t *cell) {
-  for (uint32_t row = 0; row < n; row++) cell[row] = row * n + (uint32_t)line;
+static void find_line(const struct scan_shape *shape, size_t line, uint32_t *cell) {
+  for (uint32_t row = 0; row < shape->height; row++) cell[row] = row * shape->width + (uint32_t)line;
 }
 
 /* ---- spokes (PROTOCOL 5) ------------------------------------------------------------------------------- */
 
-static uint32_t count_spokes(uint32_t n, uint32_t ratio) {
-  return n / ratio ? n / ratio : 1;
+static uint32_t count_spokes(const struct scan_shape *shape, uint32_t ratio) {
+  return shape->actions / ratio ? shape->actions / ratio : 1;
 }
 
 /* Evenly spaced: spoke floor(i N / count) for every i. */
 static bool is_initial_spoke(const struct acquisition *acquisition, size_t spoke) {
-  size_t n = acquisition->size, count = acquisition->initial_lines, i = (spoke * count + n - 1) / n;
+  size_t n = acquisition->shape.actions, count = acquisition->initial_lines, i = (spoke * count + n - 1) / n;
   return i < count && i * n / count == spoke;
 }
 
 /* Bisection of the angles: the bits of the spoke's number in reverse, so that 0, 90, 45, 135 ... degrees come
  * first. */
-static uint32_t rank_spoke(uint32_t n, size_t spoke) {
+static uint32_t rank_spoke(const struct scan_shape *shape, size_t spoke) {
   uint32_t rank = 0;
-  for (uint32_t bit = 1, low = (uint32_t)spoke; bit < n; bit *= 2, low /= 2) rank = 2 * rank + low % 2;
+  for (uint32_t bit = 1, low = (uint32_t)spoke; bit < shape->actions; bit *= 2, low /= 2)
+    rank = 2 * rank + low % 2;
   return rank;
 }
 
-/* Angle pi spoke / N through the centre: a cell for every step along the axis that the spoke is nearer to,
- * the nearest to it on the other axis. */
-static void find_spoke(uint32_t n, size_t spoke, uint32_t *cell) {
+/* Angle pi spoke / N through the centre of N x N cells: a cell for every step along the axis that the spoke
+ * is nearer to, the nearest to it on the other axis. */
+static void find_spoke(const struct scan_shape *shape, size_t spoke, uint32_t *cell) {
+  uint32_t n = shape->width; /* geometry_takes: and the height */
   double angle = M_PI * (double)spoke / n, c = cos(angle), s = sin(angle);
   bool flat = fabs(c) >= fabs(s);
   int half = (int)n / 2, size = (int)n;
@@ -64,25 +66,27 @@ static void find_spoke(uint32_t n, size_t spoke, uint32_t *cell) {
 
 /* ---- points (PROTOCOL 3.2) ----------------------------------------------------------------------------- */
 
-/* The side of the square is the even number nearest to N over the root of the ratio: the published 22, 16 and
- * 12 of 128 at 8 times 4, 8 and 16. */
-static uint32_t count_points(uint32_t n, uint32_t ratio) {
-  uint32_t side = 2 * (uint32_t)lround(n / (2 * sqrt(ratio)));
-  return side ? side * side : 4;
+/* The side of the square is the even number nearest to the root of all points over the ratio, and no longer
+ * than k-space: the published 22, 16 and 12 of 128 at 8 times 4, 8 and 16. */
+static uint32_t count_points(const struct scan_shape *shape, uint32_t ratio) {
+  uint32_t most = (uint32_t)scan_shape_shorter(shape) / 2 * 2;
+  uint32_t side = 2 * (uint32_t)lround(sqrt((double)scan_shape_pixels(shape)) / (2 * sqrt(ratio)));
+  side = side < 2 ? 2 : side < most ? side : most;
+  return side * side;
 }
 
 static bool is_initial_point(const struct acquisition *acquisition, size_t point) {
-  size_t n = acquisition->size, start = acquisition->initial_start, side = acquisition->initial_side;
-  return point / n - start < side && point % n - start < side;
+  size_t width = acquisition->shape.width, side = acquisition->initial_side;
+  return point / width - acquisition->initial_top < side && point % width - acquisition->initial_start < side;
 }
 
-static uint32_t rank_point(uint32_t n, size_t point) {
-  (void)n;
+static uint32_t rank_point(const struct scan_shape *shape, size_t point) {
+  (void)shape;
   return (uint32_t)point;
 }
 
-static void find_point(uint32_t n, size_t point, uint32_t *cell) {
-  (void)n;
+static void find_point(const struct scan_shape *shape, size_t point, uint32_t *cell) {
+  (void)shape;
   *cell = (uint32_t)point;
 }
 
@@ -103,7 +107,8 @@ const struct geometry geometry_list[] = {
      .initial_count = count_spokes,
      .is_initial = is_initial_spoke,
      .rank = rank_spoke,
-     .cells = find_spoke},
+     .cells = find_spoke,
+     .square = true},
     {.name = "points",
      .one = "point",
      .doc = "single points of k-space, the centred square of them at the start (2-D)",
@@ -115,12 +120,6 @@ const struct geometry geometry_list[] = {
     {.name = NULL},
 };
 
-enum { SIDE_MOST = 512 }; /* data.size */
-
-size_t geometry_actions(const struct geometry *geometry, size_t n) {
-  return geometry->points ? n * n : n;
-}
-
 const struct geometry *geometry_of(const struct acquisition *acquisition) {
   return &geometry_list[acquisition->geometry];
 }
@@ -129,29 +128,56 @@ const struct geometry *geometry_chosen(const struct options *options) {
   return &geometry_list[options->acquisition.geometry];
 }
 
-size_t geometry_mask(const struct geometry *geometry, uint32_t n, const uint8_t *chosen, uint8_t *mask) {
-  uint32_t cell[SIDE_MOST], each = geometry->points ? 1 : n;
-  size_t count = 0;
-  REQUIRE(n <= SIDE_MOST, "masks of %ux%u", n, n);
-  memset(mask, 0, (size_t)n * n);
-  for (size_t action = 0; action < geometry_actions(geometry, n); action++) {
-    if (!chosen[action]) continue;
-    geometry->cells(n, action, cell);
-    for (uint32_t i = 0; i < each && cell[i] != NO_CELL; i++) {
-      count += !mask[cell[i]];
-      mask[cell[i]] = 1;
-    }
+struct scan_shape geometry_shape(const struct geometry *geometry, size_t height, size_t width) {
+  return scan_shape_make(height, width, (enum acquisition_geometry)(geometry - geometry_list));
+}
+
+bool geometry_takes(const struct geometry *geometry, const struct scan_shape *shape, struct error *error) {
+  if (!geometry->square || shape->height == shape->width) return true;
+  return fail_usage(
+      error,
+      "acquisition.geometry is %s, which are of a square, and data.size is [%u, %u]; set data.size to one "
+      "number, or acquisition.geometry to lines or points",
+      geometry->name, shape->height, shape->width);
+}
+
+size_t geometry_cells(const struct scan_shape *shape) {
+  return scan_shape_pixels(shape) / shape->actions;
+}
+
+static size_t mark(const uint32_t *cell, size_t count, uint8_t *mask) {
+  size_t fresh = 0;
+  for (size_t i = 0; i < count && cell[i] != NO_CELL; i++) {
+    fresh += !mask[cell[i]];
+    mask[cell[i]] = 1;
   }
+  return fresh;
+}
+
+size_t geometry_mask(const struct geometry *geometry, const struct scan_shape *shape, const uint8_t *chosen,
+                     uint8_t *mask) {
+  struct arena *arena = arena_open();
+  size_t count = 0, each = geometry_cells(shape);
+  uint32_t *cell = ARENA_NEW(arena, uint32_t, each);
+  memset(mask, 0, scan_shape_pixels(shape));
+  for (size_t action = 0; action < shape->actions; action++) {
+    if (!chosen[action]) continue;
+    geometry->cells(shape, action, cell);
+    count += mark(cell, each, mask);
+  }
+  arena_close(arena);
   return count;
 }
 
-double geometry_acceleration(const struct geometry *geometry, uint32_t n, uint32_t actions) {
-  uint8_t chosen[SIDE_MOST] = {0};
-  if (geometry->points) return (double)n * n / actions;
-  REQUIRE(actions <= n && n <= SIDE_MOST, "%u of %u actions", actions, n);
+double geometry_acceleration(const struct geometry *geometry, const struct scan_shape *shape,
+                             uint32_t actions) {
+  double pixels = (double)scan_shape_pixels(shape);
+  if (geometry->points) return pixels / actions;
+  REQUIRE(actions <= shape->actions, "%u of %u actions", actions, shape->actions);
   struct arena *arena = arena_open();
-  for (uint32_t i = 0; i < actions; i++) chosen[(size_t)i * n / actions] = 1;
-  size_t cells = geometry_mask(geometry, n, chosen, ARENA_NEW(arena, uint8_t, (size_t)n * n));
+  uint8_t *chosen = ARENA_NEW(arena, uint8_t, shape->actions);
+  for (uint32_t i = 0; i < actions; i++) chosen[(size_t)i * shape->actions / actions] = 1;
+  size_t cells = geometry_mask(geometry, shape, chosen, ARENA_NEW(arena, uint8_t, scan_shape_pixels(shape)));
   arena_close(arena);
-  return (double)n * n / (double)cells;
+  return pixels / (double)cells;
 }

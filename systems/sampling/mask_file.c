@@ -26,7 +26,7 @@ static void add(struct reading *reading, bool one) {
 
 static bool refuse(const struct reading *reading, const char *found, struct error *error) {
   return fail_file(error, "sampler.mask %s holds %s; it must hold %u values 0 or 1", reading->path, found,
-                   reading->acquisition->lines);
+                   reading->acquisition->shape.actions);
 }
 
 /* ---- texts --------------------------------------------------------------------------------------------- */
@@ -107,7 +107,7 @@ static bool read_text(struct reading *reading, struct error *error) {
   bool good = magic ? fail_file(error,
                                 "sampler.mask %s is %s; write its %u values 0 or 1 as text, as "
                                 "numpy.savetxt(\"mask.txt\", mask) does",
-                                reading->path, magic->name, reading->acquisition->lines)
+                                reading->path, magic->name, reading->acquisition->shape.actions)
                     : read_words(reading, file, error);
   fclose(file);
   return good;
@@ -158,7 +158,7 @@ static bool read_stored(struct reading *reading, struct error *error) {
           : fail_file(error,
                       "sampler.mask %s has no dataset mask; name a checkpoint of train.method loupe, or %u "
                       "values 0 or 1 as text",
-                      reading->path, reading->acquisition->lines);
+                      reading->path, reading->acquisition->shape.actions);
   good = good && read_values(store, reading, arena, error);
   arena_close(arena);
   store_close(store);
@@ -169,30 +169,32 @@ static bool read_stored(struct reading *reading, struct error *error) {
 
 /* All samples of a mask of columns, of which each row says the same. */
 static bool take_row(struct reading *reading, struct error *error) {
-  size_t n = reading->acquisition->size;
-  if (!geometry_of(reading->acquisition)->columns || reading->count != n * n) return true;
-  for (size_t row = 1; row < n; row++)
-    if (memcmp(reading->value, reading->value + row * n, n) != 0)
+  const struct scan_shape *shape = &reading->acquisition->shape;
+  size_t width = shape->width;
+  if (!geometry_of(reading->acquisition)->columns || reading->count != scan_shape_pixels(shape)) return true;
+  for (size_t row = 1; row < shape->height; row++)
+    if (memcmp(reading->value, reading->value + row * width, width) != 0)
       return fail_file(
           error,
-          "sampler.mask %s holds %zu x %zu values, and its rows differ; whole columns are acquired: give "
+          "sampler.mask %s holds %u x %zu values, and its rows differ; whole columns are acquired: give "
           "one row of %zu values, or set acquisition.geometry to points",
-          reading->path, n, n, n);
-  reading->count = n;
+          reading->path, shape->height, width, width);
+  reading->count = width;
   return true;
 }
 
 bool mask_file_read(const char *path, const struct acquisition *acquisition, uint8_t *mask,
                     struct error *error) {
-  size_t length = strlen(path), lines = acquisition->lines;
+  size_t length = strlen(path), actions = acquisition->shape.actions;
+  char size[SCAN_SHAPE_TEXT];
   struct arena *arena = arena_open();
   struct reading reading = {path, acquisition, arena_new(arena, MASK_MOST), 0};
   bool stored = length > 3 && !strcmp(path + length - 3, ".h5");
   bool good = (stored ? read_stored : read_text)(&reading, error) && take_row(&reading, error);
-  if (good && reading.count != lines)
-    good = fail_file(error, "sampler.mask %s holds %zu values; %zu are expected at data.size %u", path,
-                     reading.count, lines, acquisition->size);
-  if (good) memcpy(mask, reading.value, lines);
+  if (good && reading.count != actions)
+    good = fail_file(error, "sampler.mask %s holds %zu values; %zu are expected at data.size %s", path,
+                     reading.count, actions, scan_shape_text(&acquisition->shape, size));
+  if (good) memcpy(mask, reading.value, actions);
   arena_close(arena);
   return good;
 }

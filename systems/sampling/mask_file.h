@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* Fills mask, [lines], with 0 and 1. A text has numbers that are 0 or 1, or digits 0 and 1 without anything
+/* Fills mask, [actions], with 0 and 1. A text has numbers that are 0 or 1, or digits 0 and 1 without anything
  * between them; white space, commas and semicolons part them, # begins a comment. What numpy.savetxt writes
  * is such a text. Of whole columns, a mask of all samples whose rows are equal is taken for its row. */
 bool mask_file_read(const char *path, const struct acquisition *acquisition, uint8_t *mask,

@@ -10,12 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Distance of a line from the centre of k-space, in lines; of a point, in points. */
-static double frequency(const struct acquisition *acquisition, size_t line) {
-  size_t n = acquisition->size;
-  double half = acquisition->size / 2;
-  if (!geometry_of(acquisition)->points) return fabs((double)line - half);
-  return hypot((double)(line / n) - half, (double)(line % n) - half);
+/* Distance of an action from the centre of k-space, in columns. Rows count so that the edge is as far on both
+ * axes. */
+static double frequency(const struct acquisition *acquisition, size_t action) {
+  const struct scan_shape *shape = &acquisition->shape;
+  double middle = shape->height / 2, half = shape->width / 2, scale = (double)shape->width / shape->height;
+  if (!geometry_of(acquisition)->points) return fabs((double)action - half);
+  return hypot(scale * ((double)(action / shape->width) - middle), (double)(action % shape->width) - half);
 }
 
 /* Real weights as whole ones: draws are then the same on every device. No action gets none. The weight at a
@@ -25,7 +26,7 @@ static void set_weights(double (*weigh)(const struct options *options, const str
                         const struct options *options, const struct acquisition *acquisition,
                         uint32_t *table) {
   double most = weigh(options, acquisition, 0);
-  for (size_t i = 0; i < acquisition->lines; i++) {
+  for (size_t i = 0; i < acquisition->shape.actions; i++) {
     double weight = weigh(options, acquisition, frequency(acquisition, i));
     table[i] = (uint32_t)fmax(1, nearbyint(weight / most * (1 << 20)));
   }
@@ -34,14 +35,14 @@ static void set_weights(double (*weigh)(const struct options *options, const str
 static bool fill_random(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
                         struct error *error) {
   (void)options, (void)error;
-  for (size_t i = 0; i < acquisition->lines; i++) table[i] = 1;
+  for (size_t i = 0; i < acquisition->shape.actions; i++) table[i] = 1;
   return true;
 }
 
 /* active-mri's RandomLowBias: exp(-((i - W/2) / (W/10))^2 / 2) + 1 / (2 acceleration). */
 static double weigh_low_bias(const struct options *options, const struct acquisition *acquisition,
                              double distance) {
-  double d = distance / (acquisition->size / 10.0);
+  double d = distance / (acquisition->shape.width / 10.0);
   (void)options;
   return exp(-0.5 * d * d) + 1 / (2.0 * acquisition->acceleration);
 }
@@ -55,7 +56,7 @@ static bool fill_low_bias(const struct options *options, const struct acquisitio
 
 static double weigh_polynomial(const struct options *options, const struct acquisition *acquisition,
                                double distance) {
-  return pow(fmax(0, 1 - distance / (acquisition->size / 2.0)), options->sampler.polynomial_power);
+  return pow(fmax(0, 1 - distance / (acquisition->shape.width / 2.0)), options->sampler.polynomial_power);
 }
 
 static bool fill_polynomial(const struct options *options, const struct acquisition *acquisition,
@@ -67,7 +68,7 @@ static bool fill_polynomial(const struct options *options, const struct acquisit
 
 static double weigh_gaussian(const struct options *options, const struct acquisition *acquisition,
                              double distance) {
-  double d = distance / (options->sampler.gaussian_width * acquisition->size);
+  double d = distance / (options->sampler.gaussian_width * acquisition->shape.width);
   return exp(-0.5 * d * d);
 }
 
@@ -79,48 +80,52 @@ static bool fill_gaussian(const struct options *options, const struct acquisitio
 }
 
 static uint32_t rank_of(const struct acquisition *acquisition, size_t line) {
-  return geometry_of(acquisition)->rank(acquisition->size, line);
+  return geometry_of(acquisition)->rank(&acquisition->shape, line);
 }
 
 static bool fill_lowest(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
                         struct error *error) {
   (void)options, (void)error;
-  for (size_t i = 0; i < acquisition->lines; i++) table[i] = rank_of(acquisition, i);
+  for (size_t i = 0; i < acquisition->shape.actions; i++) table[i] = rank_of(acquisition, i);
   return true;
 }
 
 /* Takes `wanted` of the free lines in [low, high) at equal spacing, number floor((j + 1/2) free / wanted). */
 static void take_equispaced(const struct acquisition *acquisition, size_t low, size_t high, size_t wanted,
                             uint32_t *table) {
-  size_t lines[512], count = 0;
+  struct arena *arena = arena_open();
+  size_t *lines = ARENA_NEW(arena, size_t, high), count = 0;
   for (size_t i = low; i < high; i++)
     if (!acquisition_is_initial(acquisition, i)) lines[count++] = i;
   for (size_t j = 0; j < wanted && j < count; j++) {
     size_t line = wanted >= count ? lines[j] : lines[(2 * j + 1) * count / (2 * wanted)];
     table[line] = rank_of(acquisition, line);
   }
+  arena_close(arena);
 }
 
 static void clear_ranks(const struct acquisition *acquisition, uint32_t *table) {
-  for (size_t i = 0; i < acquisition->lines; i++) table[i] = NO_LINE;
+  for (size_t i = 0; i < acquisition->shape.actions; i++) table[i] = NO_LINE;
 }
 
 static bool fill_two_sided(const struct options *options, const struct acquisition *acquisition,
                            uint32_t *table, struct error *error) {
   (void)options, (void)error;
   clear_ranks(acquisition, table);
-  take_equispaced(acquisition, 0, acquisition->lines, acquisition->budget, table);
+  take_equispaced(acquisition, 0, acquisition->shape.actions, acquisition->budget, table);
   return true;
 }
 
 /* The side after the centre; what does not fit there goes to the other side. */
 static bool fill_one_sided(const struct options *options, const struct acquisition *acquisition,
                            uint32_t *table, struct error *error) {
-  size_t centre = acquisition->lines / 2, end = acquisition->initial_start + acquisition->initial_lines;
-  size_t start = end > centre ? end : centre, side = acquisition->lines - start, budget = acquisition->budget;
+  size_t centre = acquisition->shape.actions / 2,
+         end = acquisition->initial_start + acquisition->initial_lines;
+  size_t start = end > centre ? end : centre, side = acquisition->shape.actions - start,
+         budget = acquisition->budget;
   (void)options, (void)error;
   clear_ranks(acquisition, table);
-  take_equispaced(acquisition, start, acquisition->lines, budget < side ? budget : side, table);
+  take_equispaced(acquisition, start, acquisition->shape.actions, budget < side ? budget : side, table);
   if (budget > side) take_equispaced(acquisition, 0, start, budget - side, table);
   return true;
 }
@@ -129,7 +134,7 @@ static bool fill_one_sided(const struct options *options, const struct acquisiti
  * bisection. */
 static bool fill_uniform(const struct options *options, const struct acquisition *acquisition,
                          uint32_t *table, struct error *error) {
-  size_t n = acquisition->lines, total = acquisition->initial_lines + acquisition->budget;
+  size_t n = acquisition->shape.actions, total = acquisition->initial_lines + acquisition->budget;
   bool even = true;
   (void)options, (void)error;
   clear_ranks(acquisition, table);
@@ -150,7 +155,7 @@ static bool check_mask(const uint8_t *mask, const struct acquisition *acquisitio
                        struct error *error) {
   const struct geometry *geometry = geometry_of(acquisition);
   size_t count = 0, missing = 0;
-  for (size_t i = 0; i < acquisition->lines; i++) {
+  for (size_t i = 0; i < acquisition->shape.actions; i++) {
     count += mask[i];
     missing += acquisition_is_initial(acquisition, i) && !mask[i];
   }
@@ -168,7 +173,7 @@ static bool check_mask(const uint8_t *mask, const struct acquisition *acquisitio
 static bool fill_fixed(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
                        struct error *error) {
   const char *path = options->sampler.mask;
-  size_t lines = acquisition->lines;
+  size_t lines = acquisition->shape.actions;
   if (!*path) return fail_usage(error, "sampler.mask is empty; name a file of %zu values 0 or 1", lines);
   struct arena *arena = arena_open();
   uint8_t *mask = ARENA_NEW(arena, uint8_t, lines);
@@ -182,7 +187,8 @@ static bool fill_fixed(const struct options *options, const struct acquisition *
 static bool fill_learned(const struct options *options, const struct acquisition *acquisition,
                          uint32_t *table, struct error *error) {
   struct arena *arena = arena_open();
-  bool good = chances_learned(options, acquisition, ARENA_NEW(arena, double, acquisition->lines), error);
+  bool good =
+      chances_learned(options, acquisition, ARENA_NEW(arena, double, acquisition->shape.actions), error);
   arena_close(arena);
   clear_ranks(acquisition, table);
   return good;
@@ -310,7 +316,7 @@ static double find_factor(const struct acquisition *acquisition, const uint32_t 
   double low = 0, high = 1;
   for (int i = 0; i < 80; i++) {
     double sum = 0, middle = (low + high) / 2;
-    for (size_t point = 0; point < acquisition->lines; point++)
+    for (size_t point = 0; point < acquisition->shape.actions; point++)
       if (!acquisition_is_initial(acquisition, point)) sum += fmin(1, middle * weight[point]);
     if (sum > acquisition->budget)
       high = middle;
@@ -325,7 +331,7 @@ bool sampler_chances(const struct sampler *sampler, const struct options *option
                      struct error *error) {
   if (sampler->kind == SAMPLER_EXACT) return chances_learned(options, acquisition, chance, error);
   double factor = sampler->kind == SAMPLER_DRAW ? find_factor(acquisition, table) : 0;
-  for (size_t i = 0; i < acquisition->lines; i++)
+  for (size_t i = 0; i < acquisition->shape.actions; i++)
     chance[i] = acquisition_is_initial(acquisition, i) ? 0
                 : sampler->kind == SAMPLER_DRAW        ? fmin(1, factor * table[i])
                                                        : table[i] != NO_LINE;
@@ -333,7 +339,7 @@ bool sampler_chances(const struct sampler *sampler, const struct options *option
 }
 
 uint32_t sampler_distance(const struct acquisition *acquisition) {
-  double free_lines = acquisition->lines - acquisition->initial_lines;
+  double free_lines = acquisition->shape.actions - acquisition->initial_lines;
   double distance = floor(0.7476 * free_lines / acquisition->budget);
   return distance < 1 ? 1 : (uint32_t)distance;
 }

@@ -16,7 +16,10 @@ static uint32_t kind_of(const char *word) {
 bool augment_read(struct augment *augment, const struct options *options, struct error *error) {
   const char *words = options->data.augment;
   char word[64];
-  *augment = (struct augment){.shift = options->data.size / AUGMENT_SHIFT, .seed = options->world.seed};
+  const struct scan_shape shape = scan_shape_of(options);
+  *augment = (struct augment){.shift_rows = shape.height / AUGMENT_SHIFT,
+                              .shift_columns = shape.width / AUGMENT_SHIFT,
+                              .seed = options->world.seed};
   for (uint32_t kind; (words = option_next(words, word, sizeof word)); augment->kinds |= kind)
     if (!(kind = kind_of(word)))
       return fail_usage(error, "data.augment has '%s'; it must be a list of flips, shifts and turns", word);

@@ -1,9 +1,5 @@
 #include "systems/scan/coil.h"
 
-#include "engine/device/blas.h"
-
-#include <math.h>
-
 static size_t samples_of(const struct coil_plan *plan) {
   return plan->coils * plan->height * plan->width;
 }
@@ -14,35 +10,7 @@ void coil_close(struct coil_plan *plan) {
   device_release(plan->device, plan->kspace, 8 * samples_of(plan));
   device_release(plan->device, plan->work, 8 * samples_of(plan));
   device_release(plan->device, plan->pixels, 4 * plan->image_height * plan->image_width);
-  device_release(plan->device, plan->row_matrix, 8 * plan->width * plan->width);
-  device_release(plan->device, plan->column_matrix, 8 * plan->height * plan->height);
   *plan = (struct coil_plan){0};
-}
-
-/* The symmetric matrix of the orthonormal inverse transform of length n. */
-static cl_mem make_matrix(struct device *device, size_t n, struct error *error) {
-  cl_mem buffer = device_buffer(device, 8 * n * n, "a transform matrix", error);
-  if (!buffer) return NULL;
-  struct arena *arena = arena_open();
-  float *matrix = ARENA_NEW(arena, float, 2 * n * n);
-  for (size_t i = 0; i < n; i++)
-    for (size_t j = 0; j < n; j++) {
-      double turn = 2 * M_PI * (double)(i * j % n) / (double)n, scale = 1 / sqrt((double)n);
-      matrix[2 * (i * n + j)] = (float)(cos(turn) * scale);
-      matrix[2 * (i * n + j) + 1] = (float)(sin(turn) * scale);
-    }
-  device_write(device, buffer, 0, 8 * n * n, matrix);
-  arena_close(arena);
-  return buffer;
-}
-
-static bool open_transform(struct coil_plan *plan, struct error *error) {
-  plan->by_matrix = !fft_takes(plan->height) || !fft_takes(plan->width);
-  if (!plan->by_matrix)
-    return fft_open(&plan->fft, plan->device, plan->height, plan->width, plan->coils, error);
-  plan->row_matrix = make_matrix(plan->device, plan->width, error);
-  plan->column_matrix = plan->row_matrix ? make_matrix(plan->device, plan->height, error) : NULL;
-  return plan->column_matrix != NULL;
 }
 
 static bool same_sizes(const struct coil_plan *plan, const struct volume *volume) {
@@ -66,25 +34,9 @@ bool coil_plan_for(struct coil_plan *plan, struct device *device, struct kernels
               (plan->kspace = device_buffer(device, 8 * samples, "the k-space of a slice", error)) &&
               (plan->work = device_buffer(device, 8 * samples, "the coil images of a slice", error)) &&
               (plan->pixels = device_buffer(device, 4 * pixels, "the image of a slice", error)) &&
-              open_transform(plan, error);
+              fft_open(&plan->fft, device, plan->height, plan->width, plan->coils, error);
   if (!good) coil_close(plan);
   return good;
-}
-
-/* Inverse transform of `work`; the result is in `work` again. */
-static void transform(struct coil_plan *plan) {
-  size_t h = plan->height, w = plan->width;
-  if (!plan->by_matrix) {
-    fft_run(&plan->fft, FFT_INVERSE, plan->work);
-    return;
-  }
-  for (size_t coil = 0; coil < plan->coils; coil++) {
-    struct blas_factor image = {plan->work, coil * h * w, false}, rows = {plan->row_matrix, 0, false};
-    blas_complex_product(plan->device, h, w, w, image, rows, plan->kspace, coil * h * w);
-    struct blas_factor half_done = {plan->kspace, coil * h * w, false};
-    struct blas_factor columns = {plan->column_matrix, 0, false};
-    blas_complex_product(plan->device, h, w, h, columns, half_done, plan->work, coil * h * w);
-  }
 }
 
 bool coil_run(struct coil_plan *plan, const float *kspace, float *image, struct error *error) {
@@ -94,7 +46,7 @@ bool coil_run(struct coil_plan *plan, const float *kspace, float *image, struct 
   kernel_run(plan->kernels, "coil_centre", samples,
              ARGS(arg_buffer(ARG_IN, ELEMENT_C64, plan->kspace), arg_buffer(ARG_OUT, ELEMENT_C64, plan->work),
                   arg_u32((uint32_t)plan->height), arg_u32((uint32_t)plan->width)));
-  transform(plan);
+  fft_run(&plan->fft, FFT_INVERSE, plan->work);
   kernel_run(plan->kernels, "coil_combine", pixels,
              ARGS(arg_buffer(ARG_IN, ELEMENT_C64, plan->work), arg_buffer(ARG_OUT, ELEMENT_F32, plan->pixels),
                   arg_u32((uint32_t)plan->coils), arg_u32((uint32_t)plan->height),

@@ -1,5 +1,4 @@
-/* Images from fully sampled k-space on the device: centred inverse transform of every coil (clFFT, or a
- * product with the transform's matrices by CLBlast for sizes that clFFT does not take, as 368 and 372),
+/* Images from fully sampled k-space on the device: centred inverse transform of every coil,
  * root-sum-of-squares, central crop. */
 #ifndef L2SR_SYSTEMS_COIL_H
 #define L2SR_SYSTEMS_COIL_H
@@ -12,9 +11,8 @@ struct coil_plan {
   struct device *device;
   struct kernels *kernels;
   size_t coils, height, width, image_height, image_width; /* 0 coils: not open */
-  bool by_matrix;
   struct fft fft;
-  cl_mem kspace, work, pixels, row_matrix, column_matrix;
+  cl_mem kspace, work, pixels;
 };
 
 /* Opens the plan for the volume's sizes, or keeps it when they have not changed. */

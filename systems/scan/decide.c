@@ -64,7 +64,7 @@ void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t 
   kernel_run(world_kernels(world), "loupe_present", images,
              ARGS(slice, world_in(world, SLICE_image), world_in(world, SLICE_unit),
                   graph_arg(ARG_OUT, tau_planes(tau)), arg_buffer(ARG_OUT, ELEMENT_U32, tau_scans(tau)),
-                  arg_u32((uint32_t)(tau->size * tau->size)), arg_u32(first)));
+                  arg_u32((uint32_t)scan_shape_pixels(&tau->acquisition.shape)), arg_u32(first)));
 }
 
 static void run_order(struct world *world, void *context) {
@@ -117,7 +117,7 @@ static void run_points_sequence(struct world *world, void *context) {
     size_t images = rows - row < most ? rows - row : most;
     tau_encode(tau, world, world_in(world, ENV_slice), row, simulation->first_scan + (uint32_t)row, images);
     tau_run(tau, images);
-    kernel_run(world_kernels(world), "loupe_keep", images * tau->acquisition.lines,
+    kernel_run(world_kernels(world), "loupe_keep", images * tau->acquisition.shape.actions,
                ARGS(graph_arg(ARG_IN, tau_mask(tau, tau->steps)), world_part(world, ENV_mask),
                     arg_u32((uint32_t)row)));
   }

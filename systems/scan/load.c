@@ -49,11 +49,13 @@ static void scale_image(struct load *load) {
 
 static bool make_image(struct load *load, const struct volume *volume, const float *data,
                        struct error *error) {
+  const struct scan_shape shape = scan_shape_of(load->options);
   const float *image = data;
   if (volume->from_kspace) {
     struct volume cut = *volume;
-    if (volume->kspace_size) {
-      cut.height = cut.width = volume->kspace_size;
+    if (volume->kspace_height) {
+      cut.height = volume->kspace_height;
+      cut.width = volume->kspace_width;
       volume_crop_kspace(volume, data, load->kspace);
       data = load->kspace;
     }
@@ -63,8 +65,7 @@ static bool make_image(struct load *load, const struct volume *volume, const flo
     image = load->image;
   }
   doubts_see_crop(load->doubts, volume, image, load->options);
-  volume_crop(image, volume->image_height, volume->image_width, load->options->data.pad,
-              load->options->data.size, load->crop);
+  volume_crop(image, volume->image_height, volume->image_width, load->options->data.pad, &shape, load->crop);
   scale_image(load);
   return true;
 }
@@ -164,9 +165,10 @@ static void write_numbers(struct load *load, const struct volume *volume, uint32
 }
 
 static bool write_slice(struct load *load, const struct volume *volume, uint32_t index, struct error *error) {
+  const struct scan_shape shape = scan_shape_of(load->options);
   write_numbers(load, volume, index);
   if (!world_has(load->world, SLICE_coil_kspace)) return true;
-  return spectra_for(&load->spectra, &load->coils, load->options->data.size, load->options->data.pad, error) &&
+  return spectra_for(&load->spectra, &load->coils, &shape, load->options->data.pad, error) &&
          run_alone(load, &system_load_coils, error);
 }
 
@@ -377,7 +379,7 @@ static size_t largest_kspace(const struct dataset *dataset) {
   size_t most = 1;
   for (size_t v = 0; v < dataset->volume_count; v++) {
     const struct volume *volume = &dataset->volumes[v];
-    size_t floats = 2 * volume->coils * volume->kspace_size * volume->kspace_size;
+    size_t floats = 2 * volume->coils * volume->kspace_height * volume->kspace_width;
     if (floats > most) most = floats;
   }
   return most;

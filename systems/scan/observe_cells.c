@@ -20,8 +20,8 @@ static void run_observe_cells(struct world *world, void *context) {
   size_t scans = world_rows(world, TABLE_ENV), slots = simulation->observe_slots;
   kernel_run(world_kernels(world), kernel_of(world), scans < slots ? scans : slots,
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_kspace),
-                  world_in(world, SCENE_cells),
-                  world_in(world, SCENE_phase),
+                  world_in(world, SCENE_cells), world_in(world, SCENE_phase),
+                  world_in(world, SCENE_column_phase),
                   arg_buffer(ARG_INOUT, ELEMENT_C64, simulation->observe_work),
                   world_out(world, ENV_magnitude), world_out(world, ENV_magnitude_mean),
                   world_out(world, ENV_magnitude_std), arg_u32((uint32_t)scans)));
@@ -30,7 +30,8 @@ static void run_observe_cells(struct world *world, void *context) {
 const struct system system_observe_cells = {
     .name = "observe_cells",
     .doc = "zero-filled magnitude of the acquired cells of k-space, with mean and deviation",
-    .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SLICE_kspace) | SET(SCENE_cells) | SET(SCENE_phase),
+    .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SLICE_kspace) | SET(SCENE_cells) | SET(SCENE_phase) |
+             SET(SCENE_column_phase),
     .writes = SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std),
     .run = run_observe_cells};
 
@@ -40,7 +41,7 @@ static void run_observe_coils(struct world *world, void *context) {
   kernel_run(world_kernels(world), coils_kernel_of(world), scans < slots ? scans : slots,
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_coils),
                   world_in(world, SLICE_coil_kspace), world_in(world, SCENE_cells),
-                  world_in(world, SCENE_phase),
+                  world_in(world, SCENE_phase), world_in(world, SCENE_column_phase),
                   arg_buffer(ARG_INOUT, ELEMENT_C64, simulation->observe_work),
                   world_out(world, ENV_magnitude), world_out(world, ENV_magnitude_mean),
                   world_out(world, ENV_magnitude_std), arg_u32((uint32_t)simulation->plan.coils),
@@ -51,16 +52,17 @@ const struct system system_observe_coils = {
     .name = "observe_coils",
     .doc = "root-sum-of-squares of the coils' zero-filled images, with mean and deviation",
     .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SLICE_coils) | SET(SLICE_coil_kspace) | SET(SCENE_cells) |
-             SET(SCENE_phase),
+             SET(SCENE_phase) | SET(SCENE_column_phase),
     .writes = SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std),
     .run = run_observe_coils};
 
 /* An image a coil and work-group. */
 static bool open_work(struct simulation *simulation, size_t coils, struct error *error) {
   struct device *device = simulation->device;
-  size_t n = simulation->options->data.size, envs = world_capacity(simulation->world, TABLE_ENV);
+  size_t pixels = world_shape(simulation->world, SHAPE_HW),
+         envs = world_capacity(simulation->world, TABLE_ENV);
   size_t candidates = simulation->plan.oracle ? simulation->options->network.batch : 0;
-  size_t slots = GROUPS_A_UNIT * (size_t)device->facts.units, slot = 8 * n * n * coils;
+  size_t slots = GROUPS_A_UNIT * (size_t)device->facts.units, slot = 8 * pixels * coils;
   if (coils > 1 && slots * slot > work_most) slots = slot < work_most ? work_most / slot : 1;
   if (candidates > envs) envs = candidates;
   simulation->observe_slots = slots < envs ? slots : envs;

@@ -138,7 +138,8 @@ void oracle_close(struct oracle *oracle) {
 /* Candidates of one scan after `taken` actions. */
 static uint32_t count_candidates(const struct options *options, const struct acquisition *acquisition,
                                  uint32_t taken) {
-  uint32_t left = acquisition->lines - acquisition->initial_lines - taken, most = options->sampler.candidates;
+  uint32_t left = acquisition->shape.actions - acquisition->initial_lines - taken,
+           most = options->sampler.candidates;
   return most && most < left ? most : left;
 }
 

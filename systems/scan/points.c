@@ -3,11 +3,12 @@
 enum { BATCH_MOST = 64 }; /* scans whose draws are made at a time: their trees stand in memory */
 
 static void build(struct points *points, const struct options *options) {
-  int n = (int)options->data.size;
+  const struct scan_shape shape = scan_shape_of(options);
+  int height = (int)shape.height, width = (int)shape.width;
   graph_open(&points->graph);
   struct graph *graph = points->graph;
-  points->chance = graph_input(graph, "chance", 1, n, n);
-  points->taken = graph_input(graph, "taken", 1, n, n);
+  points->chance = graph_input(graph, "chance", 1, height, width);
+  points->taken = graph_input(graph, "taken", 1, height, width);
   points->scan = graph_input(graph, "scan", 1, 1, 1);
   points->threshold =
       exact_threshold(graph, points->chance, points->taken, points->scan, 0, options->world.seed, 0);
@@ -40,7 +41,7 @@ static void write_all(struct points *points, tensor x, const float *row, size_t 
 bool points_set(struct points *points, const struct sampler *sampler, const struct options *options,
                 const struct acquisition *acquisition, const uint32_t *table, struct error *error) {
   struct arena *arena = arena_open();
-  size_t count = acquisition->lines;
+  size_t count = acquisition->shape.actions;
   double *chance = ARENA_NEW(arena, double, count);
   float *single = ARENA_NEW(arena, float, count), *taken = ARENA_NEW(arena, float, count);
   bool good = sampler_chances(sampler, options, acquisition, table, chance, error);

@@ -23,7 +23,7 @@ void points_close(struct points *points);
 /* The acquisition and the probabilities of the next scans; waits. */
 bool points_set(struct points *points, const struct sampler *sampler, const struct options *options,
                 const struct acquisition *acquisition, const uint32_t *table, struct error *error);
-/* Enqueues: the masks of scans, U32 [rows], which key the draws, into `mask`, U8 [rows][N^2]. */
+/* Enqueues: the masks of scans, U32 [rows], which key the draws, into `mask`, U8 [rows][points]. */
 void points_draw(const struct points *points, cl_mem scan, struct arg mask, size_t rows);
 
 #endif

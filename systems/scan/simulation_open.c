@@ -1,5 +1,4 @@
 /* Opening a simulation, setting what it scans by, and scanning. */
-#include "engine/device/fft.h"
 #include "kernels/kernels.h"
 #include "systems/sampling/exact_chances.h"
 #include "systems/sampling/geometry.h"
@@ -19,12 +18,9 @@ static bool is_complex(const struct options *options) {
 
 /* ---- what is refused ---------------------------------------------------------------------------------- */
 
-static bool check_size(const struct options *options, struct error *error) {
-  if (fft_takes(options->data.size)) return true;
-  uint32_t near = options->data.size;
-  while (!fft_takes(near)) near--;
-  return fail_usage(error, "data.size is %u; it must be a product of 2, 3, 5, 7, 11 and 13, as %u",
-                    options->data.size, near);
+static bool check_sides(const struct options *options, struct error *error) {
+  const struct scan_shape shape = scan_shape_of(options);
+  return geometry_takes(geometry_chosen(options), &shape, error);
 }
 
 static bool check_kspace(const struct options *options, const struct simulation_plan *plan,
@@ -69,9 +65,9 @@ static bool check_input(const struct options *options, const struct simulation_p
 
 static bool open_kernels(struct simulation *simulation, const struct simulation_plan *plan,
                          struct error *error) {
-  size_t n = simulation->options->data.size;
+  const struct scan_shape shape = scan_shape_of(simulation->options);
   bool half = simulation->options->world.observation == OBSERVATION_F16;
-  struct kernel_setup setup = {n, n, half, plan->kernel_folder};
+  struct kernel_setup setup = {shape.height, shape.width, half, plan->kernel_folder};
   simulation->kernels = plan->kernels;
   simulation->shares_kernels = plan->kernels;
   if (plan->kernels) return true;
@@ -82,15 +78,17 @@ static bool open_kernels(struct simulation *simulation, const struct simulation_
 }
 
 void simulation_shapes(const struct options *options, size_t coils, size_t shape[SHAPES_MOST]) {
-  size_t n = options->data.size;
+  const struct scan_shape scan = scan_shape_of(options);
+  size_t pixels = scan_shape_pixels(&scan);
   shape[SHAPE_ONE] = 1;
-  shape[SHAPE_W] = n;
-  shape[SHAPE_A] = geometry_actions(geometry_chosen(options), n);
-  shape[SHAPE_HW] = n * n;
-  shape[SHAPE_CHW] = coils * n * n;
-  shape[SHAPE_IHW] = (is_complex(options) ? 2 : 1) * n * n;
-  shape[SHAPE_WL] = n * (n + 1);
-  shape[SHAPE_T] = loss_tiles(n, n);
+  shape[SHAPE_H] = scan.height;
+  shape[SHAPE_W] = scan.width;
+  shape[SHAPE_A] = scan.actions;
+  shape[SHAPE_HW] = pixels;
+  shape[SHAPE_CHW] = coils * pixels;
+  shape[SHAPE_IHW] = (is_complex(options) ? 2 : 1) * pixels;
+  shape[SHAPE_WL] = (size_t)scan.width * (scan.width + 1);
+  shape[SHAPE_T] = loss_tiles(scan.height, scan.width);
 }
 
 /* Samplers are exchanged later: what any of them may look at. */
@@ -103,10 +101,10 @@ static component_set decide_columns(const struct simulation_plan *plan) {
 
 static bool open_world(struct simulation *simulation, struct error *error) {
   const struct simulation_plan *plan = &simulation->plan;
-  size_t n = simulation->options->data.size;
+  const struct scan_shape scan = scan_shape_of(simulation->options);
   struct world_setup setup = {.schema = &component_schema,
-                              .height = n,
-                              .width = n,
+                              .height = scan.height,
+                              .width = scan.width,
                               .half = simulation->options->world.observation == OBSERVATION_F16};
   bool measured = simulation->options->data.kspace == KSPACE_MEASURED;
   setup.columns = load_columns(simulation->options) | simulation->scan.touched | decide_columns(plan) |
@@ -127,17 +125,24 @@ static bool open_world(struct simulation *simulation, struct error *error) {
   return world_open(&simulation->world, simulation->device, simulation->kernels, &setup, grows, error);
 }
 
-static const struct system load_phase = {
-    .name = "load_phase", .doc = "phases of the transform", .writes = SET(SCENE_phase), .loads = true};
+static const struct system load_phase = {.name = "load_phase",
+                                         .doc = "phases of the transforms of rows",
+                                         .writes = SET(SCENE_phase),
+                                         .loads = true};
+static const struct system load_column_phase = {.name = "load_column_phase",
+                                                .doc = "phases of the transforms of columns",
+                                                .writes = SET(SCENE_column_phase),
+                                                .loads = true};
 
-static void write_phase(struct simulation *simulation) {
-  float phase[1024];
-  size_t n = simulation->options->data.size;
-  for (size_t k = 0; k < n; k++) {
-    phase[2 * k] = (float)cos(2 * M_PI * (double)k / (double)n);
-    phase[2 * k + 1] = (float)sin(2 * M_PI * (double)k / (double)n);
+static void write_phases(struct world *world, const struct system *load, unsigned column, size_t length) {
+  struct arena *arena = arena_open();
+  float *phase = ARENA_NEW(arena, float, 2 * length);
+  for (size_t k = 0; k < length; k++) {
+    phase[2 * k] = (float)cos(2 * M_PI * (double)k / (double)length);
+    phase[2 * k + 1] = (float)sin(2 * M_PI * (double)k / (double)length);
   }
-  world_put(simulation->world, &load_phase, SCENE_phase, 0, 1, phase);
+  world_put(world, load, column, 0, 1, phase);
+  arena_close(arena);
 }
 
 static const struct system load_cells = {.name = "load_cells",
@@ -149,14 +154,15 @@ static const struct system load_cells = {.name = "load_cells",
 static void write_cells(struct simulation *simulation) {
   const struct geometry *geometry = geometry_chosen(simulation->options);
   struct arena *arena = arena_open();
-  uint32_t n = simulation->options->data.size, *cell = ARENA_NEW(arena, uint32_t, (size_t)n * n);
-  size_t actions = geometry_actions(geometry, n);
-  for (size_t action = 0; action < actions; action++)
-    geometry->cells(n, action, cell + action * ((size_t)n * n / actions));
-  for (size_t i = 0; i < (size_t)n * n; i++) {
+  const struct scan_shape shape = scan_shape_of(simulation->options);
+  size_t pixels = scan_shape_pixels(&shape);
+  uint32_t h = shape.height, w = shape.width, *cell = ARENA_NEW(arena, uint32_t, pixels);
+  for (size_t action = 0; action < shape.actions; action++)
+    geometry->cells(&shape, action, cell + action * geometry_cells(&shape));
+  for (size_t i = 0; i < pixels; i++) {
     if (cell[i] == NO_CELL) continue;
-    uint32_t row = cell[i] / n, column = cell[i] % n;
-    cell[i] = (row + n - n / 2) % n * n + (column + n - n / 2) % n;
+    uint32_t row = cell[i] / w, column = cell[i] % w;
+    cell[i] = (row + h - h / 2) % h * w + (column + w - w / 2) % w;
   }
   world_put(simulation->world, &load_cells, SCENE_cells, 0, 1, cell);
   arena_close(arena);
@@ -166,7 +172,9 @@ static bool open_tables(struct simulation *simulation, struct error *error) {
   const struct observation *observation = observation_chosen(simulation->options);
   const struct simulation_plan *plan = &simulation->plan;
   size_t rows = world_capacity(simulation->world, TABLE_SLICE);
-  write_phase(simulation);
+  write_phases(simulation->world, &load_phase, SCENE_phase, world_width(simulation->world));
+  if (world_has(simulation->world, SCENE_column_phase))
+    write_phases(simulation->world, &load_column_phase, SCENE_column_phase, world_height(simulation->world));
   if (world_has(simulation->world, SCENE_cells)) write_cells(simulation);
   return (rows >= plan->slices || (slice_cache_open(&simulation->cache, simulation, plan->slices, error) &&
                                    simulation_build(simulation, error))) &&
@@ -190,7 +198,7 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
                                     .group = 1,
                                     .sampler = plan->policy ? &sampler_policy : &sampler_list[0]};
   REQUIRE(!plan->dense || plan->score_every_step, "decisions by the reconstruction need one in every step");
-  bool good = check_size(options, error) && check_kspace(options, plan, error) &&
+  bool good = check_sides(options, error) && check_kspace(options, plan, error) &&
               check_input(options, plan, error) && simulation_build(simulation, error) &&
               open_kernels(simulation, plan, error) && open_world(simulation, error) &&
               prepare(simulation, error) && open_tables(simulation, error);
@@ -225,7 +233,7 @@ static const struct system load_weights = {.name = "load_weights",
 
 static bool write_chances(struct simulation *simulation, struct error *error) {
   const struct acquisition *acquisition = &simulation->acquisition;
-  size_t lines = acquisition->lines;
+  size_t lines = acquisition->shape.actions;
   struct arena *arena = arena_open();
   uint32_t *table = ARENA_NEW(arena, uint32_t, lines * (lines + 1)); /* a budget is smaller */
   double *probability = ARENA_NEW(arena, double, lines);
@@ -239,7 +247,7 @@ static bool write_chances(struct simulation *simulation, struct error *error) {
 }
 
 static void write_initial(struct simulation *simulation, struct arena *arena) {
-  uint8_t *initial = ARENA_NEW(arena, uint8_t, simulation->acquisition.lines);
+  uint8_t *initial = ARENA_NEW(arena, uint8_t, simulation->acquisition.shape.actions);
   acquisition_initial(&simulation->acquisition, initial);
   world_put(simulation->world, &load_initial, SCENE_initial, 0, 1, initial);
 }
@@ -266,7 +274,7 @@ bool simulation_set(struct simulation *simulation, const struct acquisition *acq
   REQUIRE(sampler->kind != SAMPLER_SEQUENCE || simulation->tau,
           "the simulation was opened without tau steps");
   struct arena *arena = arena_open();
-  uint32_t *table = ARENA_NEW(arena, uint32_t, acquisition->lines);
+  uint32_t *table = ARENA_NEW(arena, uint32_t, acquisition->shape.actions);
   bool good = sampler_fill(sampler, simulation->options, acquisition, table, error);
   if (good) {
     simulation->acquisition = *acquisition;

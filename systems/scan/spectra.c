@@ -5,19 +5,20 @@
 #include <string.h>
 
 static size_t plane_bytes(const struct spectra *spectra) {
-  return 8 * spectra->sizes.coils * spectra->size * spectra->size;
+  return 8 * spectra->sizes.coils * scan_shape_pixels(&spectra->shape);
 }
 
-static bool same_sizes(const struct spectra *spectra, const struct coil_plan *plan, size_t size, size_t pad) {
+static bool same_sizes(const struct spectra *spectra, const struct coil_plan *plan,
+                       const struct scan_shape *shape, size_t pad) {
   const struct coil_plan *own = &spectra->sizes;
   return own->coils == plan->coils && own->height == plan->height && own->width == plan->width &&
          own->image_height == plan->image_height && own->image_width == plan->image_width &&
-         spectra->size == size && spectra->pad == pad;
+         scan_shape_same_sides(&spectra->shape, shape) && spectra->pad == pad;
 }
 
-/* Where the lines of the cropped image lie among those of the coil images, whose centre is at the start. */
-static cl_mem write_places(const struct spectra *spectra, size_t full, size_t image, struct error *error) {
-  size_t n = spectra->size;
+/* Where the n lines of the cropped image lie among those of the coil images, whose centre is at the start. */
+static cl_mem write_places(const struct spectra *spectra, size_t full, size_t image, size_t n,
+                           struct error *error) {
   cl_mem buffer = device_buffer(spectra->device, 4 * n, "where the crop lies", error);
   if (!buffer) return NULL;
   struct arena *arena = arena_open();
@@ -32,30 +33,31 @@ static cl_mem write_places(const struct spectra *spectra, size_t full, size_t im
   return buffer;
 }
 
-bool spectra_for(struct spectra *spectra, const struct coil_plan *plan, size_t size, size_t pad,
-                 struct error *error) {
-  if (same_sizes(spectra, plan, size, pad)) return true;
+bool spectra_for(struct spectra *spectra, const struct coil_plan *plan, const struct scan_shape *shape,
+                 size_t pad, struct error *error) {
+  size_t height = shape->height, width = shape->width;
+  if (same_sizes(spectra, plan, shape, pad)) return true;
   spectra_close(spectra);
   *spectra = (struct spectra){
-      .device = plan->device, .kernels = plan->kernels, .sizes = *plan, .size = size, .pad = pad};
+      .device = plan->device, .kernels = plan->kernels, .sizes = *plan, .shape = *shape, .pad = pad};
   bool good =
       kernel_need(plan->kernels, "coil_crop", error) &&
       (spectra->planes = device_buffer(plan->device, plane_bytes(spectra), "the crop of a slice", error)) &&
-      (spectra->row_from = write_places(spectra, plan->height, plan->image_height, error)) &&
-      (spectra->column_from = write_places(spectra, plan->width, plan->image_width, error)) &&
-      fft_open(&spectra->fft, plan->device, size, size, plan->coils, error);
+      (spectra->row_from = write_places(spectra, plan->height, plan->image_height, height, error)) &&
+      (spectra->column_from = write_places(spectra, plan->width, plan->image_width, width, error)) &&
+      fft_open(&spectra->fft, plan->device, height, width, plan->coils, error);
   if (!good) spectra_close(spectra);
   return good;
 }
 
 void spectra_run(struct spectra *spectra, const struct coil_plan *plan, cl_mem column, size_t offset) {
-  size_t n = spectra->size;
-  kernel_run(spectra->kernels, "coil_crop", plan->coils * n * n,
+  const struct scan_shape *shape = &spectra->shape;
+  kernel_run(spectra->kernels, "coil_crop", plan->coils * scan_shape_pixels(shape),
              ARGS(arg_buffer(ARG_IN, ELEMENT_C64, plan->work),
                   arg_buffer(ARG_IN, ELEMENT_U32, spectra->row_from),
                   arg_buffer(ARG_IN, ELEMENT_U32, spectra->column_from),
                   arg_buffer(ARG_OUT, ELEMENT_C64, spectra->planes), arg_u32((uint32_t)plan->height),
-                  arg_u32((uint32_t)plan->width), arg_u32((uint32_t)n)));
+                  arg_u32((uint32_t)plan->width), arg_u32(shape->height), arg_u32(shape->width)));
   fft_run(&spectra->fft, FFT_FORWARD, spectra->planes);
   device_copy(spectra->device, spectra->planes, 0, column, offset, plane_bytes(spectra));
 }
@@ -64,7 +66,7 @@ void spectra_close(struct spectra *spectra) {
   if (!spectra->sizes.coils) return;
   fft_close(&spectra->fft);
   device_release(spectra->device, spectra->planes, plane_bytes(spectra));
-  device_release(spectra->device, spectra->row_from, 4 * spectra->size);
-  device_release(spectra->device, spectra->column_from, 4 * spectra->size);
+  device_release(spectra->device, spectra->row_from, 4 * (size_t)spectra->shape.height);
+  device_release(spectra->device, spectra->column_from, 4 * (size_t)spectra->shape.width);
   *spectra = (struct spectra){0};
 }

@@ -10,16 +10,17 @@ struct spectra {
   struct device *device;
   struct kernels *kernels;
   struct coil_plan sizes; /* the plan that it was opened for; 0 coils: not open */
-  size_t size, pad;
+  struct scan_shape shape;
+  size_t pad;
   struct fft fft;
   cl_mem planes, row_from, column_from;
 };
 
 /* Opens for the plan's sizes, or keeps what is open when they have not changed. */
-bool spectra_for(struct spectra *spectra, const struct coil_plan *plan, size_t size, size_t pad,
-                 struct error *error);
-/* Writes the k-space of the slice that the plan has run last, [coils][size][size], the centre at the start,
- * into `column` from byte `offset` on; only enqueues. */
+bool spectra_for(struct spectra *spectra, const struct coil_plan *plan, const struct scan_shape *shape,
+                 size_t pad, struct error *error);
+/* Writes the k-space of the slice that the plan has run last, [coils][height][width], the centre at the
+ * start, into `column` from byte `offset` on; only enqueues. */
 void spectra_run(struct spectra *spectra, const struct coil_plan *plan, cl_mem column, size_t offset);
 void spectra_close(struct spectra *spectra); /* one that was never opened is allowed */
 

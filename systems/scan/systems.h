@@ -37,8 +37,9 @@ bool observe_complex_open(struct simulation *simulation, struct error *error);
 void observe_standardise(struct world *world, struct arg input, size_t first, size_t place, size_t images);
 
 /* For networks of complex images: frequencies of slices [first, first + images) of `slice`, U32, in units of
- * the image, as planes [images][2][N][N]; with ENV.mask as `mask`: of the lines alone that those environments
- * have acquired. Kernel view_present; the system reads SLICE.unit and the k-space that there is. */
+ * the image, as planes [images][2][height][width]; with ENV.mask as `mask`: of the lines alone that those
+ * environments have acquired. Kernel view_present; the system reads SLICE.unit and the k-space that there is.
+ */
 void observe_present(struct world *world, struct arg slice, const struct arg *mask, size_t first,
                      cl_mem planes, size_t images);
 

@@ -28,8 +28,9 @@ static void run_move(struct world *world, void *context) {
   const struct transform *transform = context;
   const struct augment *augment = &transform->augment;
   kernel_run(world_kernels(world), "image_move", transform->count,
-             ARGS(world_in(world, SLICE_original), world_in(world, SLICE_number), world_part(world, SLICE_image),
-                  arg_u32((uint32_t)transform->start), arg_u32(augment->kinds), arg_u32(augment->shift),
+             ARGS(world_in(world, SLICE_original), world_in(world, SLICE_number),
+                  world_part(world, SLICE_image), arg_u32((uint32_t)transform->start),
+                  arg_u32(augment->kinds), arg_u32(augment->shift_rows), arg_u32(augment->shift_columns),
                   arg_u32(augment->seed), arg_u32(augment->epoch)));
 }
 

@@ -15,7 +15,7 @@ static bool read_number(const char *key, const char *word, uint32_t n, uint32_t 
                     n);
 }
 
-/* N / initial lines to start from, rounded half to even, or the square of so many points, and N /
+/* All over `initial` to start from, rounded half to even, or the square of so many points, and all over the
  * acceleration in all. */
 static bool make_pair(struct acquisition *pair, const struct options *options, uint32_t acceleration,
                       uint32_t initial, struct error *error) {
@@ -27,9 +27,10 @@ static bool make_pair(struct acquisition *pair, const struct options *options, u
         "all; it must be %u or more",
         initial, acceleration, acceleration);
   const struct geometry *geometry = geometry_of(pair);
-  uint32_t total = pair->lines / acceleration, start = (uint32_t)nearbyint((double)pair->size / initial);
+  uint32_t all = pair->shape.actions, total = all / acceleration,
+           start = (uint32_t)nearbyint((double)all / initial);
   if (geometry->points)
-    start = geometry->initial_count(pair->size, initial);
+    start = geometry->initial_count(&pair->shape, initial);
   else
     start = start < 1 ? 1 : start < total ? start : total;
   acquisition_give(pair, start);
@@ -42,7 +43,7 @@ bool feed_pairs(struct feed *feed, struct error *error) {
              *initials = feed->split->options.train.initial_accelerations;
   size_t count = option_count(accelerations), others = option_count(initials);
   char word[32];
-  uint32_t n = feed->split->options.data.size, acceleration, initial;
+  uint32_t n = scan_shape_of(&feed->split->options).width, acceleration, initial;
   if (!count || count != others || count > PAIRS_MOST)
     return fail_usage(
         error,
@@ -61,15 +62,15 @@ bool feed_pairs(struct feed *feed, struct error *error) {
 }
 
 double feed_chance(const struct acquisition *pair) {
-  double wanted = (double)pair->lines / pair->acceleration - pair->initial_lines;
-  uint32_t free_lines = pair->lines - pair->initial_lines;
+  double wanted = (double)pair->shape.actions / pair->acceleration - pair->initial_lines;
+  uint32_t free_lines = pair->shape.actions - pair->initial_lines;
   return free_lines && wanted > 0 ? wanted / free_lines : 0;
 }
 
 /* ---- its masks ----------------------------------------------------------------------------------------- */
 
 static size_t actions_of(const struct feed *feed) {
-  return geometry_actions(geometry_chosen(&feed->split->options), feed->split->options.data.size);
+  return scan_shape_of(&feed->split->options).actions;
 }
 
 static const struct system load_pairs = {.name = "load_pairs",

@@ -37,7 +37,7 @@ static const struct system save_scores = {
 /* Row 0 of a scan in ROLLOUT is of before its first action. */
 static bool add_choices(struct split *split, size_t envs, uint32_t *choices, struct error *error) {
   struct simulation *simulation = &split->simulation;
-  size_t steps = acquisition_steps(&simulation->acquisition), lines = simulation->acquisition.lines;
+  size_t steps = acquisition_steps(&simulation->acquisition), lines = simulation->acquisition.shape.actions;
   struct arena *arena = arena_open();
   uint32_t *action = ARENA_NEW(arena, uint32_t, envs * steps);
   world_get(simulation->world, &save_choices, ROLLOUT_action, envs, envs * steps, action);
@@ -49,7 +49,7 @@ static bool add_choices(struct split *split, size_t envs, uint32_t *choices, str
 }
 
 size_t split_choices(const struct acquisition *acquisition) {
-  return (size_t)acquisition->budget * acquisition->lines;
+  return (size_t)acquisition->budget * acquisition->shape.actions;
 }
 
 bool split_score(struct split *split, uint32_t *choices, double *score, struct error *error) {

@@ -25,8 +25,8 @@ ssim() { sed -n "s/.*\"sampler\":\"$1\",.*\"ssim\":{\"mean\":\\([0-9.]*\\).*/\\1
 run "table" "$l2sr" evaluate scene --samplers random,uniform,oracle,average_oracle --output results
 what=table
 says out 'x8 long: 1 initial + 3 acquired of 32 spokes, 20 slices'
-says out 'acceleration 8 by spokes (N / 4), 8.258 by cells where they are evenly spaced (N^2 / cells)'
-says out 'N^2/cells'
+says out 'acceleration 8 by spokes (all / 4), 8.258 by cells where they are evenly spaced (all / cells)'
+says out 'all/cells'
 run "few at a time" "$l2sr" evaluate scene --samplers random,uniform,oracle --set world.envs=3 --output few
 run "the same scans" "$l2sr" evaluate scene --samplers random,uniform,oracle --set world.envs=20 --output many
 run "however many at a time" "$l2sr" compare few/results.h5 many/results.h5

@@ -279,8 +279,7 @@ good inspect $volume --size 64
 says out 'usable               no: smaller than data.size 64'
 says out 'crop to data.size    not possible: smaller than 64; set data.pad to at least 64'
 good evaluate scene --set data.size=64 --set data.pad=64
-refuse 2 'data.size is 34; it must be a product of 2, 3, 5, 7, 11 and 13, as 33' \
-  evaluate scene --set data.size=34
+good evaluate scene --set data.size=34
 refuse 2 'acquisition.budget is 39; only 36 of 40 lines are free after 4 initial ones' \
   evaluate scene --set acquisition.budget=39
 refuse 2 'acquisition.initial_lines is 41; there are only 40 lines' \

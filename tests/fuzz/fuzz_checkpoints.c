@@ -27,7 +27,8 @@ static void open_network(void) {
   FUZZ_MUST(optimise_open(&optimiser, graph, &adam, &error));
 }
 
-static const struct network_facts said = {.channels = 2, .pools = 1, .size = N, .input = "magnitude"};
+static const struct network_facts said = {
+    .channels = 2, .pools = 1, .shape = {N, N, N}, .input = "magnitude"};
 
 static void write_good(void) {
   struct store *store;

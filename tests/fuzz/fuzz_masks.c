@@ -29,7 +29,7 @@ static void write_good(const struct acquisition *acquisition) {
 
 static void fill(struct options *options, const struct acquisition *acquisition, struct arena *arena) {
   static const char *const names[] = {"fixed_mask", "learned_mask"};
-  uint32_t *table = ARENA_NEW(arena, uint32_t, acquisition->lines);
+  uint32_t *table = ARENA_NEW(arena, uint32_t, acquisition->shape.actions);
   struct error error;
   for (size_t i = 0; i < 2; i++) {
     const struct sampler *sampler = sampler_find(names[i], &error);

@@ -34,13 +34,13 @@ static void open_device(void) {
 
 static struct reconstructor_setup reconstructor_setup(void) {
   return (struct reconstructor_setup){
-      .device = &device, .kernels = kernels, .size = N, .channels = 2, .pools = 1, .batch = 1};
+      .device = &device, .kernels = kernels, .shape = {N, N, N}, .channels = 2, .pools = 1, .batch = 1};
 }
 
 static struct policy_setup policy_setup(enum kind kind) {
   return (struct policy_setup){.device = &device,
                                .kernels = kernels,
-                               .size = N,
+                               .shape = {N, N, N},
                                .channels = 2,
                                .pools = 1,
                                .hidden = 4,

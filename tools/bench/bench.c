@@ -80,12 +80,13 @@ bool bench_parts(struct device *device, void (*pass)(void *context), void *conte
   return profile_pass(device, pass, context, json ? profile_print_parts_json : profile_print_parts, error);
 }
 
-void bench_image(float *image, size_t n, size_t slice, uint32_t seed) {
+void bench_image(float *image, const struct scan_shape *shape, size_t slice, uint32_t seed) {
+  size_t height = shape->height, width = shape->width;
   struct random random;
   random_start(&random, seed, STREAM_PHANTOM, (uint32_t)slice);
   double fx = 1 + 8 * random_uniform(&random), fy = 1 + 8 * random_uniform(&random);
-  for (size_t i = 0; i < n * n; i++) {
-    double x = (double)(i % n) / (double)n, y = (double)(i / n) / (double)n;
+  for (size_t i = 0; i < height * width; i++) {
+    double x = (double)(i % width) / (double)width, y = (double)(i / width) / (double)height;
     image[i] = (float)(0.5 + 0.4 * sin(6.28 * fx * x) * cos(6.28 * fy * y) + 0.1 * random_uniform(&random));
   }
 }
@@ -98,14 +99,15 @@ static const struct system order_scans = {
     .name = "order_scans", .doc = "scans take the slices as they are", .parts = SET(SLICE_order), .loads = true};
 
 bool bench_slices(struct world *world, size_t slices, uint32_t seed, struct error *error) {
+  const struct scan_shape shape = {(uint32_t)world_height(world), (uint32_t)world_width(world), 0};
   struct arena *arena = arena_open();
-  float *image = ARENA_NEW(arena, float, world_width(world) * world_height(world)), range = 1;
+  float *image = ARENA_NEW(arena, float, scan_shape_pixels(&shape)), range = 1;
   uint32_t *order = ARENA_NEW(arena, uint32_t, slices);
   struct system load = load_images;
   if (!world_has(world, SLICE_data_range)) load.parts = SET(SLICE_image);
   struct world_use before = world_enter(world, &load);
   for (size_t s = 0; s < slices; s++) {
-    bench_image(image, world_width(world), s, seed);
+    bench_image(image, &shape, s, seed);
     world_write(world, SLICE_image, s, 1, image);
     if (world_has(world, SLICE_data_range)) world_write(world, SLICE_data_range, s, 1, &range);
     order[s] = (uint32_t)s;
@@ -155,16 +157,18 @@ double bench_gradient_distance(struct device *device, const struct graph *found,
   return largest;
 }
 
-void bench_images(struct device *device, cl_mem to, size_t images, size_t n, uint32_t seed) {
+void bench_images(struct device *device, cl_mem to, size_t images, const struct scan_shape *shape,
+                  uint32_t seed) {
+  size_t pixels = scan_shape_pixels(shape), width = shape->width;
   struct arena *arena = arena_open();
-  float *image = ARENA_NEW(arena, float, n *n);
+  float *image = ARENA_NEW(arena, float, pixels);
   for (size_t i = 0; i < images; i++) {
     struct random random;
     random_start(&random, seed, STREAM_PHANTOM, (uint32_t)(i % 16));
     double f = 3 + (double)(i % 16);
-    for (size_t p = 0; p < n * n; p++)
-      image[p] = (float)(sin(f * (double)(p % n) / (double)n) + 0.5 * random_normal(&random));
-    device_write(device, to, sizeof(float) * n * n * i, sizeof(float) * n * n, image);
+    for (size_t p = 0; p < pixels; p++)
+      image[p] = (float)(sin(f * (double)(p % width) / (double)width) + 0.5 * random_normal(&random));
+    device_write(device, to, sizeof(float) * pixels * i, sizeof(float) * pixels, image);
   }
   arena_close(arena);
 }

@@ -2,6 +2,7 @@
 #ifndef L2SR_TOOLS_BENCH_H
 #define L2SR_TOOLS_BENCH_H
 
+#include "components/scan_shape.h"
 #include "engine/base/random.h"
 #include "engine/device/profile.h"
 #include "engine/ecs/world.h"
@@ -38,10 +39,10 @@ double bench_gradient_distance(struct device *device, const struct graph *found,
                                const char **worst);
 
 /* Normalised images: smooth, with noise; sixteen different ones. */
-void bench_images(struct device *device, cl_mem to, size_t images, size_t n, uint32_t seed);
+void bench_images(struct device *device, cl_mem to, size_t images, const struct scan_shape *shape, uint32_t seed);
 
 /* Makes an image; its content decides nothing but a check. */
-void bench_image(float *image, size_t n, size_t slice, uint32_t seed);
+void bench_image(float *image, const struct scan_shape *shape, size_t slice, uint32_t seed);
 /* Slices of random smooth images, with a data range where the world has one, in their order. */
 bool bench_slices(struct world *world, size_t slices, uint32_t seed, struct error *error);
 

@@ -17,7 +17,7 @@ struct bench_env {
   struct call *call;
   struct device *device;
   struct acquisition acquisition;
-  size_t envs, slices, n;
+  size_t envs, slices;
   struct l2sr_slices images;
   char *text; /* the scene's options */
   uint32_t *actions;
@@ -63,7 +63,7 @@ static const struct system sample_envs = {.name = "sample_envs",
 static bool sample_inside(struct bench_env *bench, struct simulation *simulation, struct sample *sample,
                           struct error *error) {
   struct world *world = simulation->world;
-  size_t n = bench->n, bytes = world_column_bytes(world, ENV_magnitude);
+  size_t n = bench->acquisition.shape.actions, bytes = world_column_bytes(world, ENV_magnitude);
   simulation_restart(simulation, 0, bench->envs);
   for (uint32_t t = 0; t + 1 < bench->acquisition.budget; t++) schedule_run(&simulation->step, world);
   struct world_use before = world_enter(world, &sample_envs);
@@ -106,7 +106,7 @@ static bool read_rows(struct bench_env *bench, l2sr_env *env, enum l2sr_array ar
 static bool compare(struct bench_env *bench, l2sr_env *env, const struct sample *inside,
                     struct error *error) {
   struct arena *arena = arena_open();
-  size_t n = bench->n, bytes = bench->observation / bench->envs;
+  size_t n = bench->acquisition.shape.actions, bytes = bench->observation / bench->envs;
   uint8_t *mask = arena_new(arena, ROWS * n);
   void *magnitude = arena_new(arena, ROWS * bytes);
   bool works = read_rows(bench, env, L2SR_ACQUIRED, n, mask, error) &&
@@ -132,7 +132,7 @@ static bool step_given(l2sr_env *env, const uint32_t *actions, struct error *err
 /* Free actions in turn, another order in every environment. */
 static void fill_actions(struct bench_env *bench) {
   const struct acquisition *scan = &bench->acquisition;
-  uint32_t free_count = scan->lines - scan->initial_lines;
+  uint32_t free_count = scan->shape.actions - scan->initial_lines;
   for (uint32_t t = 0; t < scan->budget; t++)
     for (size_t e = 0; e < bench->envs; e++) {
       uint32_t place = (t + (uint32_t)e) % free_count, action = 0;
@@ -221,14 +221,17 @@ static void print(const struct bench_env *bench, bool json) {
   static const char *const words[] = {
       "inside the library, as bench step", "random actions made on the device", "actions from the host",
       "the first, observations in pinned memory", "the first, whole scans without waiting"};
+  const struct scan_shape *shape = &bench->acquisition.shape;
   double bus = (double)bench->observation / bench->seconds[3];
+  char size[SCAN_SHAPE_TEXT];
   if (!json)
-    printf("env: %zu environment%s of %zux%zu over %zu slice%s, on %s\n", bench->envs, plural(bench->envs),
-           bench->n, bench->n, bench->slices, plural(bench->slices), bench->device->facts.name);
+    printf("env: %zu environment%s of %ux%u over %zu slice%s, on %s\n", bench->envs, plural(bench->envs),
+           shape->height, shape->width, bench->slices, plural(bench->slices), bench->device->facts.name);
   if (json) {
     printf("{\"bench\":\"env\",\"device\":");
     json_text(stdout, bench->device->facts.name);
-    printf(",\"size\":%zu,\"envs\":%zu,\"slices\":%zu", bench->n, bench->envs, bench->slices);
+    printf(",\"size\":%s,\"envs\":%zu,\"slices\":%zu", scan_shape_text(shape, size), bench->envs,
+           bench->slices);
   }
   for (int i = 0; i < TIMES; i++)
     if (json)
@@ -255,23 +258,23 @@ static bool write_text(struct bench_env *bench, struct error *error) {
 }
 
 static bool make_images(struct bench_env *bench, struct arena *arena, struct error *error) {
-  size_t pixels = bench->n * bench->n;
+  const struct scan_shape *shape = &bench->acquisition.shape;
+  size_t pixels = scan_shape_pixels(shape);
   float *image = arena_try_array(arena, sizeof *image * pixels, bench->slices);
   if (!image)
     return fail_memory(error, "no host memory for %zu slices; give fewer (--slices)", bench->slices);
   for (size_t s = 0; s < bench->slices; s++)
-    bench_image(image + s * pixels, bench->n, s, bench->call->options.world.seed);
+    bench_image(image + s * pixels, shape, s, bench->call->options.world.seed);
   bench->images = (struct l2sr_slices){.bytes = sizeof bench->images,
                                        .values = image,
                                        .count = bench->slices,
-                                       .height = bench->n,
-                                       .width = bench->n};
+                                       .height = shape->height,
+                                       .width = shape->width};
   return true;
 }
 
 bool bench_env(struct call *call, struct device *device, struct error *error) {
-  struct bench_env bench = {
-      .call = call, .device = device, .envs = call->options.world.envs, .n = call->options.data.size};
+  struct bench_env bench = {.call = call, .device = device, .envs = call->options.world.envs};
   struct acquisition *settings;
   size_t count;
   uint32_t slices = 1024;
@@ -281,10 +284,11 @@ bool bench_env(struct call *call, struct device *device, struct error *error) {
   bench.slices = slices;
   bench.acquisition = settings[0];
   bool half = call->options.world.observation == OBSERVATION_F16;
-  bench.observation = bench.envs * bench.n * bench.n * (half ? 2 : 4);
+  size_t pixels = scan_shape_pixels(&bench.acquisition.shape);
+  bench.observation = bench.envs * pixels * (half ? 2 : 4);
   bench.actions = ARENA_NEW(call->arena, uint32_t, bench.envs * bench.acquisition.budget);
-  struct sample sample = {arena_new(call->arena, ROWS * bench.n),
-                          arena_new(call->arena, ROWS * bench.n * bench.n * 4)};
+  struct sample sample = {arena_new(call->arena, ROWS * bench.acquisition.shape.actions),
+                          arena_new(call->arena, ROWS * pixels * 4)};
   fill_actions(&bench);
   bool works = write_text(&bench, error) && make_images(&bench, call->arena, error) &&
                run_inside(&bench, &sample, error) && run_outside(&bench, &sample, error);

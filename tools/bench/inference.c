@@ -38,7 +38,6 @@ struct cost {
 
 struct setting {
   const char *scene;
-  size_t size;
   struct acquisition acquisition;
   double policy, reconstructor; /* C_pi, C_R: flops */
   struct cost cost[METHODS];
@@ -195,8 +194,9 @@ static bool measure_method(struct run *run, struct error *error) {
 static bool measure_scene(struct call *call, struct device *device, const char *scene,
                           struct setting settings[], size_t *count, struct error *error) {
   const struct options *options = &call->options;
-  struct kernel_setup setup = {options->data.size, options->data.size,
-                               options->world.observation == OBSERVATION_F16, call_flag(call, "kernels")};
+  const struct scan_shape shape = scan_shape_of(options);
+  struct kernel_setup setup = {shape.height, shape.width, options->world.observation == OBSERVATION_F16,
+                               call_flag(call, "kernels")};
   struct acquisition *list;
   struct kernels *kernels;
   size_t found;
@@ -209,7 +209,7 @@ static bool measure_scene(struct call *call, struct device *device, const char *
   bool good = true;
   for (size_t s = 0; good && s < found; s++) {
     struct setting *setting = &settings[(*count)++];
-    *setting = (struct setting){.scene = scene, .size = options->data.size, .acquisition = list[s]};
+    *setting = (struct setting){.scene = scene, .acquisition = list[s]};
     for (size_t m = 0; good && m < METHODS; m++) {
       struct run run = {&named, device, kernels, &methods[m], setting, .batch = 1};
       if (takes(&methods[m], options, &list[s]))
@@ -247,9 +247,9 @@ static void print_table(const struct setting settings[], size_t count, const cha
                         double (*value)(const struct cost *cost)) {
   printf("\n%s\n%-42s", title, "");
   for (size_t s = 0; s < count; s++) {
-    char label[64];
-    snprintf(label, sizeof label, "N=%zu x%u %s", settings[s].size, settings[s].acquisition.acceleration,
-             settings[s].acquisition.horizon);
+    char label[64], size[SCAN_SHAPE_TEXT];
+    snprintf(label, sizeof label, "N=%s x%u %s", scan_shape_text(&settings[s].acquisition.shape, size),
+             settings[s].acquisition.acceleration, settings[s].acquisition.horizon);
     printf(" %16s", label);
   }
   printf("\n");
@@ -269,17 +269,19 @@ static void print_json(const struct setting settings[], size_t count, const stru
     for (size_t m = 0; m < METHODS; m++) {
       const struct setting *setting = &settings[s];
       const struct cost *cost = &setting->cost[m];
+      char size[SCAN_SHAPE_TEXT];
       if (isnan(cost->seconds)) continue;
       printf("{\"bench\":\"inference\",\"method\":\"%s\",\"scene\":", methods[m].name);
       json_text(stdout, setting->scene);
       printf(",\"device\":");
       json_text(stdout, device->facts.name);
-      printf(",\"size\":%zu,\"acceleration\":%u,\"horizon\":\"%s\",\"initial_lines\":%u,\"budget\":%u,"
+      printf(",\"size\":%s,\"acceleration\":%u,\"horizon\":\"%s\",\"initial_lines\":%u,\"budget\":%u,"
              "\"policy_flops\":%.6g,\"reconstructor_flops\":%.6g,\"flops\":%.6g,\"seconds\":%.6g,"
              "\"best_seconds\":%.6g,\"best_batch\":%zu",
-             setting->size, setting->acquisition.acceleration, setting->acquisition.horizon,
-             setting->acquisition.initial_lines, setting->acquisition.budget, setting->policy,
-             setting->reconstructor, cost->flops, cost->seconds, cost->best_seconds, cost->best_batch);
+             scan_shape_text(&setting->acquisition.shape, size), setting->acquisition.acceleration,
+             setting->acquisition.horizon, setting->acquisition.initial_lines, setting->acquisition.budget,
+             setting->policy, setting->reconstructor, cost->flops, cost->seconds, cost->best_seconds,
+             cost->best_batch);
       if (m == ORACLE) printf(",\"candidates_per_second\":%.6g", candidate_rate(setting));
       printf("}\n");
     }
@@ -290,11 +292,13 @@ static void print_tables(const struct setting settings[], size_t count, const st
   printf("inference on %s, reconstructor %s, policy %s\n", device->facts.name,
          block_precision_name((enum block_precision)call->options.network.precision),
          block_precision_name((enum block_precision)call->options.policy.precision));
+  char size[SCAN_SHAPE_TEXT];
   for (size_t s = 0; s < count; s++)
-    printf("  %s: N = %zu, x%u %s, %u + T = %u %ss, C_R = %s GFLOP, C_pi = %s GFLOP\n", settings[s].scene,
-           settings[s].size, settings[s].acquisition.acceleration, settings[s].acquisition.horizon,
-           settings[s].acquisition.initial_lines, settings[s].acquisition.budget,
-           geometry_of(&settings[s].acquisition)->one, text_number(settings[s].reconstructor / 1e9, 4).text,
+    printf("  %s: N = %s, x%u %s, %u + T = %u %ss, C_R = %s GFLOP, C_pi = %s GFLOP\n", settings[s].scene,
+           scan_shape_text(&settings[s].acquisition.shape, size), settings[s].acquisition.acceleration,
+           settings[s].acquisition.horizon, settings[s].acquisition.initial_lines,
+           settings[s].acquisition.budget, geometry_of(&settings[s].acquisition)->one,
+           text_number(settings[s].reconstructor / 1e9, 4).text,
            text_number(settings[s].policy / 1e9, 4).text);
   print_table(settings, count, "GFLOP a slice", flops_of);
   print_table(settings, count, "seconds a slice, one at a time", seconds_of);

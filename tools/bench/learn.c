@@ -18,7 +18,7 @@ static const struct system save_terms = {
 /* The policy must give the same for the rows that it is shown once more as in the rollout. */
 static bool check(struct training *training, struct error *error) {
   size_t rows = learning_of(training)->rollout.rows;
-  double limit = log((double)training->options->data.size) + 1e-3;
+  double limit = log((double)scan_shape_of(training->options).actions) + 1e-3;
   bool same = training->options->learn.algorithm == LEARN_A2C; /* PPO's later updates move it */
   learn_step(training);
   world_get(training->train.simulation.world, &save_terms, ROLLOUT_terms, 0, rows, learning_of(training)->policy.terms);
@@ -46,13 +46,15 @@ static const char *precision_of(const struct training *training) {
 static bool print_json(struct training *training, double seconds, bool profile, struct error *error) {
   const struct rollout *rollout = &learning_of(training)->rollout;
   const struct device *device = training->device;
+  const struct scan_shape shape = scan_shape_of(training->options);
+  char size[SCAN_SHAPE_TEXT];
   bool good = true;
   printf("{\"bench\":\"learn\",\"device\":");
   json_text(stdout, device->facts.name);
-  printf(",\"size\":%u,\"scans\":%zu,\"envs\":%zu,\"steps\":%zu,\"algorithm\":\"%s\",\"precision\":\"%s\","
+  printf(",\"size\":%s,\"scans\":%zu,\"envs\":%zu,\"steps\":%zu,\"algorithm\":\"%s\",\"precision\":\"%s\","
          "\"policy_batch\":%zu,\"network_batch\":%zu,\"slices\":%zu,\"steps_per_second\":%.6g,"
          "\"milliseconds\":%.6g,\"device_bytes\":%llu",
-         training->options->data.size, rollout->scans, rollout->launch, rollout->steps,
+         scan_shape_text(&shape, size), rollout->scans, rollout->launch, rollout->steps,
          algorithm_of(training), precision_of(training), training->policy.batch,
          training->reconstructor.batch, training->train.report.slices, (double)rollout->rows / seconds,
          1e3 * seconds, (unsigned long long)device->bytes);
@@ -65,9 +67,10 @@ static bool print_json(struct training *training, double seconds, bool profile, 
 static bool print_text(struct training *training, double seconds, bool profile, struct error *error) {
   const struct rollout *rollout = &learning_of(training)->rollout;
   const struct device *device = training->device;
+  const struct scan_shape shape = scan_shape_of(training->options);
   printf("learn: %s, %zu scan%s of %zu step%s, %zu at a time, %ux%u, policy %s, on %s\n",
          algorithm_of(training), rollout->scans, plural(rollout->scans), rollout->steps,
-         plural(rollout->steps), rollout->launch, training->options->data.size, training->options->data.size,
+         plural(rollout->steps), rollout->launch, shape.height, shape.width,
          precision_of(training), device->facts.name);
   printf("  %s environment-steps/s, %s ms from a rollout to the next\n",
          text_number((double)rollout->rows / seconds, 5).text, text_number(1e3 * seconds, 4).text);

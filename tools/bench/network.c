@@ -36,14 +36,15 @@ struct network_bench {
   struct loss loss;
   struct loss_target target;
   bool train;
-  size_t n, batch;
+  struct scan_shape shape;
+  size_t batch;
   cl_mem in, out, gradient;
   double seconds, copy_bandwidth, output_error, gradient_error;
   const char *worst; /* the parameter whose gradient is off most */
 };
 
 static size_t pixels_of(const struct network_bench *bench) {
-  return bench->n * bench->n;
+  return scan_shape_pixels(&bench->shape);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
@@ -53,9 +54,8 @@ static bool open_network(struct network_bench *bench, struct network *network, s
   const struct options *options = bench->options;
   struct graph_setup setup = {
       .device = bench->device, .kernels = bench->kernels, .batch = batch, .train = bench->train};
-  int n = (int)bench->n;
   if (!graph_open(&network->graph)) return fail(error, "no host memory for a graph");
-  network->input = graph_input(network->graph, "image", 1, n, n);
+  network->input = graph_input(network->graph, "image", 1, (int)bench->shape.height, (int)bench->shape.width);
   network->output =
       net_unet(network->graph, network->input, (int)options->network.channels, (int)options->network.pools);
   if (!graph_good(network->graph, error) || !graph_plan(network->graph, &setup, error)) return false;
@@ -83,7 +83,8 @@ static bool open_target(struct network_bench *bench, struct error *error) {
               (target->mean = device_buffer(device, 4 * batch, "means", error)) &&
               (target->std = device_buffer(device, 4 * batch, "deviations", error)) &&
               (target->data_range = device_buffer(device, 4 * batch, "ranges", error)) &&
-              loss_open(&bench->loss, device, bench->kernels, LOSS_SSIM, bench->n, bench->n, batch, error);
+              loss_open(&bench->loss, device, bench->kernels, LOSS_SSIM, bench->shape.height,
+                        bench->shape.width, batch, error);
   for (size_t i = 0; i < batch; i++) slice[i] = (uint32_t)i;
   if (good) {
     device_write(device, target->slice, 0, 4 * batch, slice);
@@ -91,7 +92,7 @@ static bool open_target(struct network_bench *bench, struct error *error) {
     for (size_t i = 0; i < batch; i++) values[i] = 1;
     device_write(device, target->std, 0, 4 * batch, values);
     device_write(device, target->data_range, 0, 4 * batch, values);
-    bench_images(device, target->image, batch, bench->n, bench->options->world.seed + 1);
+    bench_images(device, target->image, batch, &bench->shape, bench->options->world.seed + 1);
   }
   arena_close(arena);
   return good;
@@ -173,14 +174,15 @@ static double bytes_of(const struct network_bench *bench) {
 static bool print_json(struct network_bench *bench, double rate, double flops, struct error *error) {
   const struct options *options = bench->options;
   double bandwidth = bytes_of(bench) * rate;
+  char size[SCAN_SHAPE_TEXT];
   printf("{\"bench\":\"network\",\"work\":\"%s\",\"device\":", bench->train ? "train" : "forward");
   json_text(stdout, bench->device->facts.name);
   printf(
-      ",\"size\":%zu,\"channels\":%u,\"pools\":%u,\"batch\":%zu,\"precision\":\"%s\",\"path\":\"%s\","
+      ",\"size\":%s,\"channels\":%u,\"pools\":%u,\"batch\":%zu,\"precision\":\"%s\",\"path\":\"%s\","
       "\"images_per_second\":%.6g,\"milliseconds\":%.6g,\"flops_per_second\":%.6g,\"bytes_per_second\":%.6g,"
       "\"copy_bytes_per_second\":%.6g,\"share\":%.4g,\"output_error\":%.3g,\"gradient_error\":%.3g,"
       "\"nodes\":",
-      bench->n, options->network.channels, options->network.pools, bench->batch,
+      scan_shape_text(&bench->shape, size), options->network.channels, options->network.pools, bench->batch,
       block_precision_name(options->network.precision), bench->blocks ? "fused" : "portable", rate,
       1e3 * bench->seconds, flops, bandwidth, bench->copy_bandwidth, bandwidth / bench->copy_bandwidth,
       bench->output_error, bench->gradient_error);
@@ -192,9 +194,9 @@ static bool print_json(struct network_bench *bench, double rate, double flops, s
 static void print_text(const struct network_bench *bench, double rate, double flops) {
   const struct options *options = bench->options;
   double bandwidth = bytes_of(bench) * rate;
-  printf("network: U-Net %u channels, %u pools, %zux%zu, batch %zu, %s, %s path, on %s\n",
-         options->network.channels, options->network.pools, bench->n, bench->n, bench->batch,
-         block_precision_name(options->network.precision), bench->blocks ? "fused" : "portable",
+  printf("network: U-Net %u channels, %u pools, %ux%u, batch %zu, %s, %s path, on %s\n",
+         options->network.channels, options->network.pools, bench->shape.height, bench->shape.width,
+         bench->batch, block_precision_name(options->network.precision), bench->blocks ? "fused" : "portable",
          bench->device->facts.name);
   printf("  %s %s images/s, %s ms a batch, %s TFLOP/s, %s GB/s of %s GB/s copy bandwidth (%.1f %%)",
          bench->train ? "forward + loss + backward + Adam" : "forward", text_number(rate, 5).text,
@@ -231,7 +233,7 @@ static bool run_portable_bench(struct network_bench *bench, const char *reason, 
       (bench->train && !open_training(bench, bench->portable.graph, error)))
     return false;
   bench_images(bench->device, graph_value(bench->portable.graph, bench->portable.input), bench->batch,
-               bench->n, bench->options->world.seed);
+               &bench->shape, bench->options->world.seed);
   return bench_passes(bench->device, run_once, bench, &bench->seconds, error);
 }
 
@@ -248,7 +250,7 @@ static bool time_network(struct network_bench *bench, struct error *error) {
       !blocks_open(&bench->blocks, bench->parameters.graph, bench->device, bench->kernels, &setup, error) ||
       (bench->train && !open_training(bench, bench->parameters.graph, error)))
     return false;
-  bench_images(bench->device, bench->in, bench->batch, bench->n, bench->options->world.seed);
+  bench_images(bench->device, bench->in, bench->batch, &bench->shape, bench->options->world.seed);
   return check_output(bench, count, error) && (!bench->train || check_gradients(bench, count, error)) &&
          bench_passes(bench->device, run_once, bench, &bench->seconds, error);
 }
@@ -268,10 +270,10 @@ bool bench_network(struct call *call, struct device *device, struct error *error
   const struct options *options = &call->options;
   struct network_bench bench = {.options = options,
                                 .device = device,
-                                .n = options->data.size,
+                                .shape = scan_shape_of(options),
                                 .batch = options->network.batch,
                                 .train = call_flag(call, "train")};
-  struct kernel_setup setup = {bench.n, bench.n, false, call_flag(call, "kernels")};
+  struct kernel_setup setup = {bench.shape.height, bench.shape.width, false, call_flag(call, "kernels")};
   if (!kernels_open(&bench.kernels, device, &kernel_table, &setup, error)) return false;
   bool good = time_network(&bench, error) && bench_copy(device, &bench.copy_bandwidth, error) &&
               print_result(&bench, call_flag(call, "json"), call_flag(call, "profile"), error);

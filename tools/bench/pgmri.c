@@ -120,12 +120,14 @@ static void print_result(struct pgmri_bench *bench, bool json) {
   const char *estimator = trajectories_of(bench)->setup.greedy ? "greedy" : "nongreedy";
   const char *network = block_precision_name((enum block_precision)options->network.precision);
   const char *policy = block_precision_name((enum block_precision)options->policy.precision);
+  const struct scan_shape shape = scan_shape_of(options);
+  char size[SCAN_SHAPE_TEXT];
   if (json) {
     printf("{\"bench\":\"pgmri\",\"device\":");
     json_text(stdout, bench->device->facts.name);
-    printf(",\"size\":%u,\"estimator\":\"%s\",\"slices\":%zu,\"trajectories\":%u,\"budget\":%zu,"
+    printf(",\"size\":%s,\"estimator\":\"%s\",\"slices\":%zu,\"trajectories\":%u,\"budget\":%zu,"
            "\"network_precision\":\"%s\",\"policy_precision\":\"%s\",\"path\":\"%s\",",
-           options->data.size, estimator, bench->group, options->pgmri.trajectories,
+           scan_shape_text(&shape, size), estimator, bench->group, options->pgmri.trajectories,
            trajectories_of(bench)->steps, network, policy, bench->training.policy.blocks ? "fused" : "portable");
     printf("\"images_per_second\":%.6g,\"passes_images_per_second\":%.6g,\"share\":%.4g,"
            "\"least_images_per_second\":%.6g,\"share_of_least\":%.4g,\"milliseconds\":%.6g,"
@@ -135,7 +137,7 @@ static void print_result(struct pgmri_bench *bench, bool json) {
   }
   printf("PG-MRI, %s: %zu slice%s x q = %u, T = %zu, %ux%u, reconstructor %s, policy %s, %s path, on %s\n",
          estimator, bench->group, plural(bench->group), options->pgmri.trajectories,
-         trajectories_of(bench)->steps, options->data.size, options->data.size, network, policy,
+         trajectories_of(bench)->steps, shape.height, shape.width, network, policy,
          bench->training.policy.blocks ? "fused" : "portable", bench->device->facts.name);
   printf("  update %s reconstructions/s, %s ms: %.1f %% of the networks' passes alone (%s/s), %.1f %% of "
          "the least of them (%s/s)",

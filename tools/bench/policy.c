@@ -23,7 +23,8 @@ struct policy_bench {
   struct policy_update update;
   struct optimiser optimiser;
   bool train;
-  size_t n, batch;
+  struct scan_shape shape;
+  size_t batch;
   double seconds, output_error, gradient_error; /* NaN where there is only the portable path */
   const char *worst;                            /* the parameter whose gradient is off most */
 };
@@ -42,8 +43,8 @@ static bool open_policy(struct policy_bench *bench, struct policy *policy, bool 
   if (!policy_open(policy, &setup, error)) return false;
   graph_start(policy->graph, options->world.seed);
   policy_changed(policy);
-  bench_images(bench->device, policy->input, policy->batch, bench->n, options->world.seed);
-  device_fill(bench->device, policy->mask, 0, sizeof(float) * bench->n * policy->batch, 0);
+  bench_images(bench->device, policy->input, policy->batch, &bench->shape, options->world.seed);
+  device_fill(bench->device, policy->mask, 0, sizeof(float) * bench->shape.actions * policy->batch, 0);
   return true;
 }
 
@@ -65,7 +66,7 @@ static bool open_update(struct policy_bench *bench, struct error *error) {
   random_start(&random, bench->options->world.seed, STREAM_PHANTOM, 99);
   for (size_t i = 0; i < bench->batch; i++) {
     order[i] = (uint32_t)i;
-    action[i] = (uint32_t)(i * 7 % bench->n);
+    action[i] = (uint32_t)(i * 7 % bench->shape.actions);
     value[i] = (float)random_normal(&random);
   }
   *update = (struct policy_update){.entropy_weight = 0.03f, .value_weight = 0.5f};
@@ -119,7 +120,8 @@ static bool check(struct policy_bench *bench, struct error *error) {
     policy_forward(policy, count);
     policy_forward(portable, count);
   }
-  bench->output_error = device_distance(bench->device, policy->logits, portable->logits, count * bench->n);
+  bench->output_error =
+      device_distance(bench->device, policy->logits, portable->logits, count * bench->shape.actions);
   if (!device_finish(bench->device, error)) return false;
   if (!(bench->output_error <= output_bounds[precision]))
     return fail(error, "the fused policy's logits are off by %.2e of their size, the bound is %.0e",
@@ -157,15 +159,16 @@ static double flops_of(const struct policy_bench *bench) {
 
 static bool print_json(struct policy_bench *bench, bool profile, struct error *error) {
   const struct options *options = bench->options;
+  char size[SCAN_SHAPE_TEXT];
   bool good = true;
   printf("{\"bench\":\"policy\",\"work\":\"%s\",\"device\":", bench->train ? "train" : "forward");
   json_text(stdout, bench->device->facts.name);
-  printf(",\"size\":%zu,\"channels\":%u,\"pools\":%u,\"hidden\":%u,\"batch\":%zu,\"precision\":\"%s\","
+  printf(",\"size\":%s,\"channels\":%u,\"pools\":%u,\"hidden\":%u,\"batch\":%zu,\"precision\":\"%s\","
          "\"path\":\"%s\",\"observations_per_second\":%.6g,\"milliseconds\":%.6g,\"flops_per_second\":%.6g,"
          "\"output_error\":",
-         bench->n, options->policy.channels, options->policy.pools, options->policy.hidden, bench->batch,
-         precision_of(bench), bench->policy.blocks ? "fused" : "portable", rate_of(bench),
-         1e3 * bench->seconds, flops_of(bench));
+         scan_shape_text(&bench->shape, size), options->policy.channels, options->policy.pools,
+         options->policy.hidden, bench->batch, precision_of(bench),
+         bench->policy.blocks ? "fused" : "portable", rate_of(bench), 1e3 * bench->seconds, flops_of(bench));
   json_number(stdout, bench->output_error);
   printf(",\"gradient_error\":");
   json_number(stdout, bench->train ? bench->gradient_error : NAN);
@@ -178,9 +181,9 @@ static bool print_json(struct policy_bench *bench, bool profile, struct error *e
 static bool print_text(struct policy_bench *bench, bool profile, struct error *error) {
   const struct options *options = bench->options;
   struct error reason;
-  printf("policy: %u channels, %u pools, hidden %u, %zux%zu, batch %zu, %s, %s path, on %s\n",
-         options->policy.channels, options->policy.pools, options->policy.hidden, bench->n, bench->n,
-         bench->batch, precision_of(bench), bench->policy.blocks ? "fused" : "portable",
+  printf("policy: %u channels, %u pools, hidden %u, %ux%u, batch %zu, %s, %s path, on %s\n",
+         options->policy.channels, options->policy.pools, options->policy.hidden, bench->shape.height,
+         bench->shape.width, bench->batch, precision_of(bench), bench->policy.blocks ? "fused" : "portable",
          bench->device->facts.name);
   printf("  %s %s observations/s, %s ms a batch, %s TFLOP/s",
          bench->train ? "forward + loss + backward + RMSprop" : "forward",
@@ -205,13 +208,13 @@ bool bench_policy(struct call *call, struct device *device, struct error *error)
   const struct options *options = &call->options;
   struct policy_bench bench = {.options = options,
                                .device = device,
-                               .n = options->data.size,
+                               .shape = scan_shape_of(options),
                                .batch = options->policy.batch,
                                .train = call_flag(call, "train"),
                                .output_error = NAN,
                                .gradient_error = NAN,
                                .worst = ""};
-  struct kernel_setup setup = {bench.n, bench.n, false, call_flag(call, "kernels")};
+  struct kernel_setup setup = {bench.shape.height, bench.shape.width, false, call_flag(call, "kernels")};
   if (!kernels_open(&bench.kernels, device, &kernel_table, &setup, error)) return false;
   bool good = open_policy(&bench, &bench.policy, false, error);
   bench.batch = good ? bench.policy.batch : bench.batch;

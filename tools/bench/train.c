@@ -69,12 +69,14 @@ static bool time_alone(struct call *call, struct device *device, double *seconds
 static bool print_json(struct work *work, const char *method, double alone, bool profile, struct error *error) {
   const struct training *training = &work->training;
   const struct options *options = training->options;
+  const struct scan_shape shape = scan_shape_of(options);
+  char size[SCAN_SHAPE_TEXT];
   bool good = true;
   printf("{\"bench\":\"train\",\"device\":");
   json_text(stdout, training->device->facts.name);
-  printf(",\"method\":\"%s\",\"size\":%u,\"batch\":%zu,\"pass\":%zu,\"precision\":\"%s\",\"fused\":%s,"
+  printf(",\"method\":\"%s\",\"size\":%s,\"batch\":%zu,\"pass\":%zu,\"precision\":\"%s\",\"fused\":%s,"
          "\"images_per_second\":%.6g,\"milliseconds\":%.6g",
-         method, options->data.size, work->batch, training->reconstructor.batch,
+         method, scan_shape_text(&shape, size), work->batch, training->reconstructor.batch,
          block_precision_name((enum block_precision)options->network.precision),
          training->reconstructor.blocks ? "true" : "false", (double)work->batch / work->seconds,
          1e3 * work->seconds);
@@ -88,8 +90,9 @@ static bool print_json(struct work *work, const char *method, double alone, bool
 static bool print_text(struct work *work, const char *method, double alone, bool profile, struct error *error) {
   const struct training *training = &work->training;
   const struct options *options = training->options;
-  printf("train: %s, %ux%u, batch %zu, %zu a pass, %s, %s path, on %s\n", method, options->data.size,
-         options->data.size, work->batch, training->reconstructor.batch,
+  const struct scan_shape shape = scan_shape_of(options);
+  printf("train: %s, %ux%u, batch %zu, %zu a pass, %s, %s path, on %s\n", method, shape.height,
+         shape.width, work->batch, training->reconstructor.batch,
          block_precision_name((enum block_precision)options->network.precision),
          training->reconstructor.blocks ? "fused" : "portable", training->device->facts.name);
   printf("  %s images/s, %s ms an update", text_number((double)work->batch / work->seconds, 5).text,

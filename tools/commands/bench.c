@@ -18,7 +18,7 @@
 struct bench_step {
   struct simulation simulation;
   struct acquisition acquisition;
-  size_t envs, slices, n;
+  size_t envs, slices;
   bool half;
   double seconds[BENCH_REPEATS]; /* one step's time */
   double copy_bandwidth;         /* bytes/s, read and written counted */
@@ -26,18 +26,17 @@ struct bench_step {
 
 struct sample {
   float *image;
-  uint8_t *mask, *cells;  /* [n], [n][n] */
-  double *kspace, *phase; /* [n][n] and [n] complex */
+  uint8_t *mask, *cells;                 /* [actions], [height][width] */
+  double *kspace, *phase, *column_phase; /* [height][width], [width] and [height] complex */
   void *magnitude;
 };
 
 /* Sums over index i, at `stride`, of from[i] turned by -2 pi (i - n/2)(k - n/2) / n. */
-static void turn_axis(const struct sample *sample, const double *from, size_t stride, size_t n, size_t k,
+static void turn_axis(const double *phase, const double *from, size_t stride, size_t n, size_t k,
                       double *to) {
   double re = 0, im = 0;
   for (size_t i = 0; i < n; i++) {
-    const double *turn = sample->phase + 2 * ((i + n - n / 2) * (k + n - n / 2) % n),
-                 *value = from + 2 * i * stride;
+    const double *turn = phase + 2 * ((i + n - n / 2) * (k + n - n / 2) % n), *value = from + 2 * i * stride;
     re += value[0] * turn[0] + value[1] * turn[1];
     im += value[1] * turn[0] - value[0] * turn[1];
   }
@@ -45,32 +44,42 @@ static void turn_axis(const struct sample *sample, const double *from, size_t st
   to[1] = im;
 }
 
-/* The masked k-space of the image, not normalised, in double. */
-static void transform(const struct sample *sample, size_t n, struct arena *arena) {
-  double *half = ARENA_NEW(arena, double, 2 * n * n), *whole = ARENA_NEW(arena, double, 2 * n * n);
+static void fill_phase(double *phase, size_t n) {
   for (size_t k = 0; k < n; k++) {
-    sample->phase[2 * k] = cos(2 * M_PI * (double)k / (double)n);
-    sample->phase[2 * k + 1] = sin(2 * M_PI * (double)k / (double)n);
+    phase[2 * k] = cos(2 * M_PI * (double)k / (double)n);
+    phase[2 * k + 1] = sin(2 * M_PI * (double)k / (double)n);
   }
-  for (size_t i = 0; i < n * n; i++) whole[2 * i] = sample->image[i];
-  for (size_t i = 0; i < n * n; i++) turn_axis(sample, whole + 2 * (i / n) * n, 1, n, i % n, half + 2 * i);
-  for (size_t i = 0; i < n * n; i++)
+}
+
+/* The masked k-space of the image, not normalised, in double. */
+static void transform(const struct sample *sample, const struct scan_shape *shape, struct arena *arena) {
+  size_t h = shape->height, w = shape->width, pixels = h * w;
+  double *half = ARENA_NEW(arena, double, 2 * pixels), *whole = ARENA_NEW(arena, double, 2 * pixels);
+  fill_phase(sample->phase, w);
+  fill_phase(sample->column_phase, h);
+  for (size_t i = 0; i < pixels; i++) whole[2 * i] = sample->image[i];
+  for (size_t i = 0; i < pixels; i++)
+    turn_axis(sample->phase, whole + 2 * (i / w) * w, 1, w, i % w, half + 2 * i);
+  for (size_t i = 0; i < pixels; i++)
     if (sample->cells[i])
-      turn_axis(sample, half + 2 * (i % n), n, n, i / n, sample->kspace + 2 * i);
+      turn_axis(sample->column_phase, half + 2 * (i % w), w, h, i / w, sample->kspace + 2 * i);
     else
       sample->kspace[2 * i] = sample->kspace[2 * i + 1] = 0;
 }
 
 /* The zero-filled magnitude at one pixel. */
-static double exact_pixel(const struct sample *sample, size_t n, size_t y, size_t x) {
+static double exact_pixel(const struct sample *sample, const struct scan_shape *shape, size_t y, size_t x) {
+  size_t h = shape->height, w = shape->width;
   double re = 0, im = 0;
-  for (size_t i = 0; i < n * n; i++) {
-    size_t row = (i / n + n - n / 2) * (y + n - n / 2), column = (i % n + n - n / 2) * (x + n - n / 2);
-    const double *turn = sample->phase + 2 * ((row + column) % n), *value = sample->kspace + 2 * i;
+  for (size_t i = 0; i < h * w; i++) {
+    size_t row = (i / w + h - h / 2) * (y + h - h / 2), column = (i % w + w - w / 2) * (x + w - w / 2);
+    const double *down = sample->column_phase + 2 * (row % h), *along = sample->phase + 2 * (column % w);
+    const double turn[] = {down[0] * along[0] - down[1] * along[1], down[0] * along[1] + down[1] * along[0]};
+    const double *value = sample->kspace + 2 * i;
     re += value[0] * turn[0] - value[1] * turn[1];
     im += value[0] * turn[1] + value[1] * turn[0];
   }
-  return sqrt(re * re + im * im) / (double)(n * n);
+  return sqrt(re * re + im * im) / (double)(h * w);
 }
 
 static const struct system sample_env = {.name = "sample_env",
@@ -82,7 +91,8 @@ static bool check_env(struct bench_step *bench, const struct sample *sample, siz
                       struct error *error) {
   const struct geometry *geometry = geometry_of(&bench->acquisition);
   struct world *world = bench->simulation.world;
-  size_t n = bench->n, lines = 0;
+  const struct scan_shape *shape = &bench->acquisition.shape;
+  size_t lines = 0;
   uint32_t slice, step;
   float unit;
   struct world_use before = world_enter(world, &sample_env);
@@ -94,17 +104,17 @@ static bool check_env(struct bench_step *bench, const struct sample *sample, siz
   world_read(world, SLICE_unit, slice, 1, &unit);
   world_leave(world, before);
   if (!device_finish(world_device(world), error)) return false;
-  for (size_t c = 0; c < n; c++) lines += sample->mask[c];
+  for (size_t c = 0; c < shape->actions; c++) lines += sample->mask[c];
   if (lines != bench->acquisition.initial_lines + step)
     return fail(error, "environment %zu has %zu %ss after %u steps; expected %u", env, lines, geometry->one,
                 step, bench->acquisition.initial_lines + step);
-  geometry_mask(geometry, (uint32_t)n, sample->mask, sample->cells);
-  transform(sample, n, arena);
+  geometry_mask(geometry, shape, sample->mask, sample->cells);
+  transform(sample, shape, arena);
   for (size_t i = 0; i < 32; i++) {
-    size_t at = i * 2654435761u % (n * n);
+    size_t at = i * 2654435761u % scan_shape_pixels(shape);
     double found = bench->half ? half_to_float(((const uint16_t *)sample->magnitude)[at])
                                : ((const float *)sample->magnitude)[at];
-    double expected = exact_pixel(sample, n, at / n, at % n);
+    double expected = exact_pixel(sample, shape, at / shape->width, at % shape->width);
     if (fabs(found * unit - expected) > (bench->half ? 2e-3 : 1e-5))
       return fail(error, "environment %zu, pixel %zu is %g; expected %g", env, at, found * unit, expected);
   }
@@ -113,12 +123,14 @@ static bool check_env(struct bench_step *bench, const struct sample *sample, siz
 
 static bool check_result(struct bench_step *bench, struct error *error) {
   struct arena *arena = arena_open();
-  size_t n = bench->n, pixels = n * n;
+  const struct scan_shape *shape = &bench->acquisition.shape;
+  size_t pixels = scan_shape_pixels(shape);
   struct sample sample = {.image = ARENA_NEW(arena, float, pixels),
-                          .mask = arena_new(arena, n),
+                          .mask = arena_new(arena, shape->actions),
                           .cells = arena_new(arena, pixels),
                           .kspace = ARENA_NEW(arena, double, 2 * pixels),
-                          .phase = ARENA_NEW(arena, double, 2 * n),
+                          .phase = ARENA_NEW(arena, double, 2 * shape->width),
+                          .column_phase = ARENA_NEW(arena, double, 2 * shape->height),
                           .magnitude = arena_new(arena, pixels * sizeof(float))};
   bool good = check_env(bench, &sample, 0, arena, error) &&
               check_env(bench, &sample, bench->envs / 2, arena, error) &&
@@ -147,30 +159,32 @@ static bool time_steps(struct bench_step *bench, struct error *error) {
 /* Bytes that one step of one environment must move: the data of the acquired cells and the observation. */
 static double needed_bytes(const struct bench_step *bench) {
   double lines = bench->acquisition.initial_lines + (bench->acquisition.budget + 1) / 2.0,
-         n = (double)bench->n;
-  double fraction = 1 / geometry_acceleration(geometry_of(&bench->acquisition), (uint32_t)n, (uint32_t)lines);
-  return fraction * n * n * (lines / floor(lines)) * 8 +
-         (double)(bench->n * bench->n) * (bench->half ? 2 : 4);
+         pixels = (double)scan_shape_pixels(&bench->acquisition.shape);
+  double fraction =
+      1 / geometry_acceleration(geometry_of(&bench->acquisition), &bench->acquisition.shape, (uint32_t)lines);
+  return fraction * pixels * (lines / floor(lines)) * 8 + pixels * (bench->half ? 2 : 4);
 }
 
 static void print_step(struct bench_step *bench, const struct device *device, bool json) {
   double seconds = bench_median(bench->seconds), rate = (double)bench->envs / seconds;
   double bytes = needed_bytes(bench), bandwidth = bytes * rate;
+  const struct scan_shape *shape = &bench->acquisition.shape;
+  char size[SCAN_SHAPE_TEXT];
   if (json) {
     printf("{\"bench\":\"step\",\"device\":");
     json_text(stdout, device->facts.name);
     printf(
-        ",\"geometry\":\"%s\",\"size\":%zu,\"envs\":%zu,\"slices\":%zu,\"observation\":\"%s\","
+        ",\"geometry\":\"%s\",\"size\":%s,\"envs\":%zu,\"slices\":%zu,\"observation\":\"%s\","
         "\"initial_lines\":%u,\"budget\":%u,"
         "\"steps_per_second\":%.6g,\"milliseconds\":%.6g,\"bytes_per_step\":%.6g,\"bytes_per_second\":%.6g,"
         "\"copy_bytes_per_second\":%.6g,\"share\":%.4g}\n",
-        geometry_of(&bench->acquisition)->name, bench->n, bench->envs, bench->slices,
+        geometry_of(&bench->acquisition)->name, scan_shape_text(shape, size), bench->envs, bench->slices,
         bench->half ? "f16" : "f32", bench->acquisition.initial_lines, bench->acquisition.budget, rate,
         1e3 * seconds, bytes, bandwidth, bench->copy_bandwidth, bandwidth / bench->copy_bandwidth);
     return;
   }
-  printf("step: %zu environment%s of %zux%zu over %zu slice%s, %s observations, %u + %u %ss, on %s\n",
-         bench->envs, plural(bench->envs), bench->n, bench->n, bench->slices, plural(bench->slices),
+  printf("step: %zu environment%s of %ux%u over %zu slice%s, %s observations, %u + %u %ss, on %s\n",
+         bench->envs, plural(bench->envs), shape->height, shape->width, bench->slices, plural(bench->slices),
          bench->half ? "f16" : "f32", bench->acquisition.initial_lines, bench->acquisition.budget,
          geometry_of(&bench->acquisition)->one, device->facts.name);
   printf("  %s environment-steps/s (%s ms a step of all, median of %d scans)\n", text_number(rate, 4).text,
@@ -182,7 +196,7 @@ static void print_step(struct bench_step *bench, const struct device *device, bo
 
 static bool run_step(struct call *call, struct device *device, struct error *error) {
   struct options *options = &call->options;
-  struct bench_step bench = {.n = options->data.size, .half = options->world.observation == OBSERVATION_F16};
+  struct bench_step bench = {.half = options->world.observation == OBSERVATION_F16};
   struct acquisition *settings;
   size_t count;
   uint32_t slices = 1024;

@@ -430,18 +430,19 @@ static void print_scans(const struct call *call, const struct acquisition *scan)
     printf("# x%u %s: the %u points of the centred square of side %u are given, then %u are acquired at "
            "once: %u of %u\n",
            scan->acceleration, scan->horizon, scan->initial_lines, scan->initial_side, scan->budget, total,
-           scan->lines);
+           scan->shape.actions);
   else if (!geometry->columns)
     printf("# x%u %s: %u %s%s given, evenly spaced, then %u are chosen: %u of %u, acceleration %.4g by "
            "%ss, %.4g by "
            "cells\n",
            scan->acceleration, scan->horizon, scan->initial_lines, geometry->one,
-           scan->initial_lines == 1 ? " is" : "s are", scan->budget, total, scan->lines,
-           (double)scan->lines / total, geometry->one, geometry_acceleration(geometry, scan->lines, total));
+           scan->initial_lines == 1 ? " is" : "s are", scan->budget, total, scan->shape.actions,
+           (double)scan->shape.actions / total, geometry->one,
+           geometry_acceleration(geometry, &scan->shape, total));
   else
     printf("# x%u %s: lines %u to %u are given, then %u are chosen: %u of %u\n", scan->acceleration,
            scan->horizon, scan->initial_start, scan->initial_start + scan->initial_lines - 1, scan->budget,
-           total, scan->lines);
+           total, scan->shape.actions);
 }
 
 static bool print_scene(struct call *call, struct error *error) {

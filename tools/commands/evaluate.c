@@ -29,16 +29,17 @@ static void print_setting(const struct evaluation *evaluation, const struct opti
   const struct geometry *geometry = geometry_of(setting);
   uint32_t total = setting->initial_lines + setting->budget;
   printf("\nx%u %s: %u initial + %u acquired of %u %ss, %zu slice%s\n", setting->acceleration,
-         setting->horizon, setting->initial_lines, setting->budget, setting->lines, geometry->one,
+         setting->horizon, setting->initial_lines, setting->budget, setting->shape.actions, geometry->one,
          evaluation->slices, plural(evaluation->slices));
   if (!geometry->columns && !geometry->points)
-    printf("  acceleration %.4g by %ss (N / %u), %.4g by cells where they are evenly spaced (N^2 / cells)\n",
-           (double)setting->lines / total, geometry->one, total,
-           geometry_acceleration(geometry, setting->lines, total));
+    printf(
+        "  acceleration %.4g by %ss (all / %u), %.4g by cells where they are evenly spaced (all / cells)\n",
+        (double)setting->shape.actions / total, geometry->one, total,
+        geometry_acceleration(geometry, &setting->shape, total));
   printf("  %-26s", "sampler");
   for (size_t m = 0; m < METRICS; m++)
     if (is_shown(options, m)) printf(" %19s", metric_list[m].name);
-  if (!geometry->columns) printf(" %10s", "N^2/cells");
+  if (!geometry->columns) printf(" %10s", "all/cells");
   printf(" %10s\n", "scans/s");
 }
 
@@ -53,8 +54,8 @@ static void print_result(const struct options *options, const struct evaluate_ru
                                                 : " %9.3e +- %6.0e", /* errors are as small as the images */
            mean, std);
   }
-  double n = run->acquisition.size;
-  if (!geometry_of(&run->acquisition)->columns) printf(" %10.3f", n * n / evaluate_cells(run));
+  double pixels = (double)scan_shape_pixels(&run->acquisition.shape);
+  if (!geometry_of(&run->acquisition)->columns) printf(" %10.3f", pixels / evaluate_cells(run));
   printf(" %10.1f\n", (double)run->scans / run->seconds);
 }
 
@@ -112,7 +113,7 @@ static void print_json(const struct evaluation *evaluation, const struct options
            "\"lines\":%u,\"geometry\":\"%s\",\"cells\":%.9g,\"slices\":%zu,\"scans\":%zu,\"selection\":\"%"
            "s\",\"device\":",
            run->sampler->name, run->acquisition.acceleration, run->acquisition.horizon,
-           run->acquisition.initial_lines, run->acquisition.budget, run->acquisition.lines,
+           run->acquisition.initial_lines, run->acquisition.budget, run->acquisition.shape.actions,
            geometry_of(&run->acquisition)->name, evaluate_cells(run), evaluation->slices, run->scans,
            evaluation->dataset.hash);
     json_text(stdout, device->facts.name);

@@ -21,16 +21,28 @@ static void json_member(const char *name, const char *text) {
   json_text(stdout, text);
 }
 
-/* An image that is smaller than N where padding does not help. */
+/* An image that is smaller than the scene's where padding does not help. */
 static bool is_small(const struct volume *volume, const struct options *options) {
-  size_t n = options->data.size;
-  return options->data.pad < n && (volume->image_height < n || volume->image_width < n);
+  const struct scan_shape shape = scan_shape_of(options);
+  size_t pad = options->data.pad;
+  return (volume->image_height < shape.height && pad < shape.height) ||
+         (volume->image_width < shape.width && pad < shape.width);
+}
+
+static uint32_t longer_side(const struct options *options) {
+  const struct scan_shape shape = scan_shape_of(options);
+  return shape.height > shape.width ? shape.height : shape.width;
+}
+
+static const char *size_text(const struct options *options, char text[SCAN_SHAPE_TEXT]) {
+  const struct scan_shape shape = scan_shape_of(options);
+  return scan_shape_text(&shape, text);
 }
 
 /* The options with enough padding that no volume is refused for its size: that is reported, not refused. */
 static struct options with_padding(const struct options *options) {
   struct options padded = *options;
-  if (padded.data.pad < padded.data.size) padded.data.pad = padded.data.size;
+  if (padded.data.pad < longer_side(options)) padded.data.pad = longer_side(options);
   return padded;
 }
 
@@ -160,23 +172,27 @@ static bool look_at_pixels(void *file, const struct volume *volume, const struct
 }
 
 /* Where the crop starts on an axis after zero-padding. */
-static size_t crop_start(size_t size, const struct options *options) {
-  size_t padded = size < options->data.pad ? options->data.pad : size;
-  return (padded - options->data.size) / 2;
+static size_t crop_start(size_t size, size_t pad, size_t wanted) {
+  size_t padded = size < pad ? pad : size;
+  return (padded - wanted) / 2;
 }
 
 static void print_crop(const struct volume *volume, const struct options *options) {
-  size_t h = volume->image_height, w = volume->image_width, n = options->data.size, pad = options->data.pad;
+  size_t h = volume->image_height, w = volume->image_width, pad = options->data.pad;
+  const struct scan_shape shape = scan_shape_of(options);
+  char size[SCAN_SHAPE_TEXT];
   printf("  crop to data.size    ");
   if (is_small(volume, options)) {
     size_t side = volume_largest_size(volume);
-    printf("not possible: smaller than %zu; set data.pad to at least %zu", n, n);
+    printf("not possible: smaller than %s; set data.pad to at least %u", scan_shape_text(&shape, size),
+           longer_side(options));
     if (volume_takes_size(side)) printf(" or data.size to at most %zu", side);
     putchar('\n');
     return;
   }
   if (h < pad || w < pad) printf("zero-padded to %zux%zu, ", h < pad ? pad : h, w < pad ? pad : w);
-  printf("%zux%zu from row %zu, column %zu\n", n, n, crop_start(h, options), crop_start(w, options));
+  printf("%ux%u from row %zu, column %zu\n", shape.height, shape.width, crop_start(h, pad, shape.height),
+         crop_start(w, pad, shape.width));
 }
 
 static void print_pixels(const struct volume *volume, const struct pixels *pixels) {
@@ -190,12 +206,13 @@ static void print_pixels(const struct volume *volume, const struct pixels *pixel
 
 static void print_images(const struct volume *volume, const struct options *options,
                          const struct pixels *pixels) {
+  char size[SCAN_SHAPE_TEXT];
   printf("images\n  usable               ");
   if (pixels->fault)
     printf("no: it holds %s\n", pixels->fault);
   else
-    printf(is_small(volume, options) ? "no: smaller than data.size %u\n" : "yes, with data.size %u\n",
-           options->data.size);
+    printf(is_small(volume, options) ? "no: smaller than data.size %s\n" : "yes, with data.size %s\n",
+           size_text(options, size));
   printf("  come from            %s%s\n", volume->key, volume->from_kspace ? " by inverse transform" : "");
   if (volume->coils > 1) printf("  coils                %zu\n", volume->coils);
   printf("  size                 %zux%zu\n", volume->image_height, volume->image_width);
@@ -206,14 +223,16 @@ static void print_images(const struct volume *volume, const struct options *opti
 
 static void print_images_json(const struct volume *volume, const struct options *options,
                               const struct pixels *pixels) {
+  const struct scan_shape shape = scan_shape_of(options);
   bool small = is_small(volume, options);
   printf("{\"type\":\"images\",\"usable\":%s,\"from\":\"%s\",\"coils\":%zu,\"height\":%zu,\"width\":%zu,"
          "\"slices\":%zu,\"slices_taken\":%zu,\"small\":%s",
          small || pixels->fault ? "false" : "true", volume->key, volume->coils, volume->image_height,
          volume->image_width, volume->slices, volume->slice_count, small ? "true" : "false");
   if (!small)
-    printf(",\"crop_row\":%zu,\"crop_column\":%zu", crop_start(volume->image_height, options),
-           crop_start(volume->image_width, options));
+    printf(",\"crop_row\":%zu,\"crop_column\":%zu",
+           crop_start(volume->image_height, options->data.pad, shape.height),
+           crop_start(volume->image_width, options->data.pad, shape.width));
   printf(",\"largest\":");
   json_number(stdout, volume->from_kspace ? NAN : pixels->largest);
   printf(",\"constant\":%zu,\"not_finite\":%zu}\n", pixels->constant, pixels->not_finite);
@@ -396,6 +415,7 @@ static void print_patients(const struct dataset *dataset) {
 
 static void print_part(const struct folder *folder, const struct part *part) {
   const struct dataset *dataset = &part->dataset;
+  char size[SCAN_SHAPE_TEXT];
   printf("%s\n", part->name);
   if (!part->usable) {
     printf("  cannot be used: %s\n", text_shown(folder->arena, part->error.text));
@@ -405,8 +425,8 @@ static void print_part(const struct folder *folder, const struct part *part) {
   dataset_print(dataset, stdout);
   size_t small = count_small(folder, dataset);
   if (small)
-    printf("  %zu volume%s smaller than data.size %u, refused unless data.pad is at least as large\n", small,
-           plural(small), folder->options->data.size);
+    printf("  %zu volume%s smaller than data.size %s, refused unless data.pad is at least as large\n", small,
+           plural(small), size_text(folder->options, size));
   print_patients(dataset);
   printf("  selection      %s\n", dataset->hash);
   printf("  complete list  %s\n", part->complete);

@@ -40,21 +40,20 @@ static bool read_wanted(const struct call *call, struct wanted *wanted, struct e
 static const unsigned char *drawn_mask(const struct acquisition *setting, const uint8_t *chosen,
                                        struct arena *arena) {
   const struct geometry *geometry = geometry_of(setting);
-  size_t n = setting->size;
   if (geometry->columns) return chosen;
-  uint8_t *mask = ARENA_NEW(arena, uint8_t, n * n);
-  geometry_mask(geometry, (uint32_t)n, chosen, mask);
+  uint8_t *mask = ARENA_NEW(arena, uint8_t, scan_shape_pixels(&setting->shape));
+  geometry_mask(geometry, &setting->shape, chosen, mask);
   return mask;
 }
 
 static void fill_column(const struct evaluation *evaluation, const struct evaluate_run *run, size_t slice,
                         const unsigned char *initial, const char *metrics, struct picture_column *column,
                         struct arena *arena) {
-  size_t n = evaluation->size, steps = acquisition_steps(&run->acquisition) + 1,
+  size_t pixels = scan_shape_pixels(&evaluation->shape), steps = acquisition_steps(&run->acquisition) + 1,
          last = slice * steps + steps - 1;
   column->title = run->sampler->name;
-  column->image = run->images + slice * n * n;
-  column->mask = drawn_mask(&run->acquisition, run->mask + slice * run->acquisition.lines, arena);
+  column->image = run->images + slice * pixels;
+  column->mask = drawn_mask(&run->acquisition, run->mask + slice * run->acquisition.shape.actions, arena);
   column->initial = initial;
   const char **captions = ARENA_NEW(arena, const char *, METRICS);
   size_t line = 0;
@@ -78,8 +77,8 @@ static bool draw(const struct evaluation *evaluation, const struct evaluate_run 
   const char *volume = evaluation->dataset.volumes[name->volume].name;
   const char *ending = strrchr(volume, '.');
   int length = (int)(ending && ending > volume ? (size_t)(ending - volume) : strlen(volume));
-  size_t n = evaluation->size;
-  uint8_t *given = arena_new(arena, setting->lines);
+  const struct scan_shape *shape = &evaluation->shape;
+  uint8_t *given = arena_new(arena, setting->shape.actions);
   struct picture_column *columns = ARENA_NEW(arena, struct picture_column, count);
   acquisition_initial(setting, given);
   const unsigned char *initial = drawn_mask(setting, given, arena);
@@ -88,16 +87,16 @@ static bool draw(const struct evaluation *evaluation, const struct evaluate_run 
   struct picture_sheet sheet = {
       .title = {arena_text(arena, "%s, slice %zu", volume, name->slice),
                 arena_text(arena, "\u00d7%u %s: %u + %u of %u %ss", setting->acceleration, setting->horizon,
-                           setting->initial_lines, setting->budget, setting->lines,
+                           setting->initial_lines, setting->budget, setting->shape.actions,
                            geometry_of(setting)->one)},
-      .truth = evaluation->truth + slice * n * n,
-      .height = n,
-      .width = n,
+      .truth = evaluation->truth + slice * scan_shape_pixels(shape),
+      .height = shape->height,
+      .width = shape->width,
       .cells = !geometry_of(setting)->columns,
       .columns = columns,
       .column_count = count,
       .lines = count_lines(metrics)};
-  sheet.white = colour_white(sheet.truth, n * n);
+  sheet.white = colour_white(sheet.truth, scan_shape_pixels(shape));
   sheet.error_white = 0.25f * sheet.white;
   const char *path = arena_text(arena, "%s/x%u_%s_%.*s_%zu.png", folder, setting->acceleration,
                                 setting->horizon, length, volume, name->slice);

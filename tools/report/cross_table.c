@@ -170,7 +170,8 @@ static bool check_mask(struct arena *arena, const struct options *options, const
   const struct sampler *sampler = sampler_find(row->sampler, error);
   bool good = sampler && acquisition_list(&setting, &count, &own, arena, error);
   for (size_t s = 0; good && s < count; s++)
-    good = sampler_fill(sampler, &own, &setting[s], ARENA_NEW(arena, uint32_t, setting[s].lines), error);
+    good =
+        sampler_fill(sampler, &own, &setting[s], ARENA_NEW(arena, uint32_t, setting[s].shape.actions), error);
   return good;
 }
 
@@ -222,8 +223,9 @@ static struct cross_setting *setting_of(struct cross_table *table, const struct 
       .acceleration = scan->acceleration,
       .horizon = arena_text(table->arena, "%s", scan->horizon),
       .label = arena_text(table->arena, "x%u %s: %u initial + %u acquired of %u %ss, %zu slice%s",
-                          scan->acceleration, scan->horizon, scan->initial_lines, scan->budget, scan->lines,
-                          geometry_of(scan)->one, evaluation->slices, plural(evaluation->slices)),
+                          scan->acceleration, scan->horizon, scan->initial_lines, scan->budget,
+                          scan->shape.actions, geometry_of(scan)->one, evaluation->slices,
+                          plural(evaluation->slices)),
       .cell = ARENA_NEW(table->arena, struct cross_cell, table->rows * table->columns)};
   return setting;
 }

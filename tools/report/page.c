@@ -39,9 +39,10 @@ static const char style[] =
 
 static const char *set_title(const struct report *report, size_t set) {
   const struct report_set *data = &report->set[set];
-  return arena_text(report->arena, "Results%s: N = %zu, %zu slice%s of %s (%.8s)",
+  char size[SCAN_SHAPE_TEXT];
+  return arena_text(report->arena, "Results%s: N = %s, %zu slice%s of %s (%.8s)",
                     report->sets > 1 ? arena_text(report->arena, " on data set %zu", set + 1) : "",
-                    data->size, data->slices, plural(data->slices),
+                    scan_shape_text(&data->shape, size), data->slices, plural(data->slices),
                     clusters_text(report->arena, &data->clusters), data->selection);
 }
 

@@ -48,10 +48,11 @@ static const char *row_of(struct arena *arena, const struct evaluation *evaluati
                           const struct evaluate_run *run, const struct options *options) {
   static const char *const ranges[] = {"", ", range of the slice", ", range of the attribute"};
   const struct acquisition *setting = &run->acquisition;
-  return arena_text(arena, "N=%zu x%u %s, %u + %u %ss, %zu slice%s (%.8s)%s%s", evaluation->size,
-                    setting->acceleration, setting->horizon, setting->initial_lines, setting->budget,
-                    geometry_of(setting)->one, evaluation->slices, plural(evaluation->slices),
-                    evaluation->dataset.hash, ranges[options->data.range],
+  char size[SCAN_SHAPE_TEXT];
+  return arena_text(arena, "N=%s x%u %s, %u + %u %ss, %zu slice%s (%.8s)%s%s",
+                    scan_shape_text(&setting->shape, size), setting->acceleration, setting->horizon,
+                    setting->initial_lines, setting->budget, geometry_of(setting)->one, evaluation->slices,
+                    plural(evaluation->slices), evaluation->dataset.hash, ranges[options->data.range],
                     options->data.kspace == KSPACE_MEASURED ? ", measured k-space" : "");
 }
 

@@ -79,8 +79,10 @@ static const char *slices_text(struct arena *arena, const struct report_set *own
                                const struct report_set *first) {
   const char *keys = keys_text(arena, own, first, CONCERNS_SLICES);
   if (*keys) keys = arena_text(arena, "; %s", keys);
-  if (own->size != first->size)
-    return arena_text(arena, "N is %zu here and %zu there%s", own->size, first->size, keys);
+  char here_size[SCAN_SHAPE_TEXT], there_size[SCAN_SHAPE_TEXT];
+  if (!scan_shape_same_sides(&own->shape, &first->shape))
+    return arena_text(arena, "N is %s here and %s there%s", scan_shape_text(&own->shape, here_size),
+                      scan_shape_text(&first->shape, there_size), keys);
   const char *here = other_file(arena, own, first), *there = other_file(arena, first, own);
   if (here || there)
     return arena_text(arena, "%zu slice%s of %zu file%s here and %zu of %zu there, of which only %s %s %s%s",

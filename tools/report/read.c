@@ -163,23 +163,24 @@ static bool same_keys(const struct report_set *a, const struct report_set *b) {
 }
 
 static bool same_set(const struct report_set *a, const struct report_set *b) {
-  return a->size == b->size && a->slices == b->slices && !strcmp(a->selection, b->selection) &&
-         !strcmp(a->names, b->names) && same_keys(a, b) &&
+  return scan_shape_same_sides(&a->shape, &b->shape) && a->slices == b->slices &&
+         !strcmp(a->selection, b->selection) && !strcmp(a->names, b->names) && same_keys(a, b) &&
          !memcmp(a->volume, b->volume, a->slices * sizeof *a->volume) &&
          !memcmp(a->number, b->number, a->slices * sizeof *a->number) &&
          !memcmp(a->range, b->range, a->slices * sizeof *a->range);
 }
 
-static bool find_set(struct reading *reading, size_t size, struct error *error) {
+/* The sides of masks tell of their actions, for a scene has one geometry. */
+static bool find_set(struct reading *reading, const struct scan_shape *shape, struct error *error) {
   struct report *report = reading->report;
   struct report_set set;
   if (reading->set_known)
-    return size == report->set[reading->set].size
+    return scan_shape_same_sides(shape, &report->set[reading->set].shape)
                ? true
-               : fail(error, "%s is damaged: masks of %zu and of %zu actions", reading->path, size,
-                      report->set[reading->set].size);
+               : fail(error, "%s is damaged: masks of %u and of %u actions", reading->path, shape->actions,
+                      report->set[reading->set].shape.actions);
   if (!read_set(reading, &set, error)) return false;
-  set.size = size;
+  set.shape = *shape;
   reading->set_known = true;
   for (reading->set = 0; reading->set < report->sets; reading->set++)
     if (same_set(&report->set[reading->set], &set)) {
@@ -340,11 +341,17 @@ static bool read_shape(struct reading *reading, struct report_run *run, bool poi
   return true;
 }
 
-/* The side of the images, by the actions of a scan: as many, or its square where they are points. */
-static bool find_side(const struct reading *reading, const struct report_run *run,
-                      const struct geometry *geometry, size_t size, size_t *side, struct error *error) {
-  *side = geometry->points ? (size_t)sqrt((double)size) : size;
-  if (*side <= REPORT_SIDE && geometry_actions(geometry, *side) == size) return true;
+/* The sides of the images: those of the scene where they differ, else by the actions of a scan: as many, or
+ * its square where they are points. */
+static bool find_shape(const struct reading *reading, const struct report_run *run,
+                       const struct geometry *geometry, size_t size, struct scan_shape *shape,
+                       struct error *error) {
+  const char *sides = scene_value(reading->scene, "data", "size", reading->report->arena);
+  size_t side = geometry->points ? (size_t)sqrt((double)size) : size;
+  bool given = sides && scan_shape_read(sides, shape) && shape->height != shape->width;
+  *shape =
+      given ? geometry_shape(geometry, shape->height, shape->width) : geometry_shape(geometry, side, side);
+  if (shape->height <= REPORT_SIDE && shape->width <= REPORT_SIDE && shape->actions == size) return true;
   return fail(error, "%s: masks of %s are of %zu %ss, which no image of up to %dx%d has; the file is damaged",
               reading->path, run->folder, size, geometry->one, REPORT_SIDE, REPORT_SIDE);
 }
@@ -411,14 +418,16 @@ static void read_pair(const struct reading *reading, struct report_run *run) {
 }
 
 static bool check_image(const struct reading *reading, const char *name, const char *beside, size_t rows,
-                        size_t size, struct error *error) {
+                        const struct scan_shape *scan, struct error *error) {
   struct store_shape shape;
   if (!store_has(reading->store, name))
     return fail(error, "%s is damaged: it has %s and lacks %s; evaluate again", reading->path, beside, name);
   if (!store_shape(reading->store, name, &shape, error)) return false;
-  if (shape.rank == 3 && shape.size[0] >= rows && shape.size[1] == size && shape.size[2] == size) return true;
-  return fail(error, "%s is damaged: %s does not hold %zu images of %zux%zu pixels; evaluate again",
-              reading->path, name, rows, size, size);
+  if (shape.rank == 3 && shape.size[0] >= rows && shape.size[1] == scan->height &&
+      shape.size[2] == scan->width)
+    return true;
+  return fail(error, "%s is damaged: %s does not hold %zu images of %ux%u pixels; evaluate again",
+              reading->path, name, rows, scan->height, scan->width);
 }
 
 /* Images are of rows that there are. */
@@ -440,8 +449,8 @@ static bool check_rows(const struct reading *reading, bool kept, size_t rows, st
 }
 
 /* Contact sheets want the truth and the method's own images: of the rows that are kept, or of all. */
-static bool check_images(const struct reading *reading, const struct report_run *run, size_t size,
-                         struct error *error) {
+static bool check_images(const struct reading *reading, const struct report_run *run,
+                         const struct scan_shape *scan, struct error *error) {
   struct arena *arena = reading->report->arena;
   bool kept = store_has(reading->store, "kept/row"), all = store_has(reading->store, "slice/image");
   const char *beside = kept ? "kept/row" : "slice/image", *truth = kept ? "kept/image" : "slice/image";
@@ -450,8 +459,8 @@ static bool check_images(const struct reading *reading, const struct report_run 
   if (!store_shape(reading->store, beside, &rows, error) || !check_rows(reading, kept, rows.size[0], error))
     return false;
   const char *own = arena_text(arena, "%s/%s", run->folder, kept ? "kept" : "reconstruction");
-  return check_image(reading, truth, beside, rows.size[0], size, error) &&
-         check_image(reading, own, beside, rows.size[0], size, error);
+  return check_image(reading, truth, beside, rows.size[0], scan, error) &&
+         check_image(reading, own, beside, rows.size[0], scan, error);
 }
 
 /* Results of before there were others are of lines. */
@@ -471,14 +480,16 @@ static bool read_folder(struct reading *reading, const char *folder, struct erro
   char horizon[32], sampler[128], group[16] = "fixed";
   struct report_run run = {.path = reading->path, .folder = folder, .gamma = NAN};
   struct report_setting setting = {0};
-  size_t size = 0, side = 0;
+  struct scan_shape shape;
+  size_t size = 0;
   if (sscanf(folder, "x%u_%31[^/]/%127[^/]", &setting.acceleration, horizon, sampler) != 3)
     return fail(error, "%s: group %s is no xACCELERATION_HORIZON/SAMPLER; it is of another program",
                 reading->path, folder);
   if (!find_geometry(reading, &setting, error) ||
       !read_shape(reading, &run, setting.geometry->points, &size, error) ||
-      !find_side(reading, &run, setting.geometry, size, &side, error) || !find_set(reading, side, error) ||
-      !read_mask(reading, &run, size, &setting, error) || !check_images(reading, &run, side, error))
+      !find_shape(reading, &run, setting.geometry, size, &shape, error) ||
+      !find_set(reading, &shape, error) || !read_mask(reading, &run, size, &setting, error) ||
+      !check_images(reading, &run, &shape, error))
     return false;
   for (size_t m = 0; m < METRICS; m++)
     if (!read_metric(reading, &run, m, error)) return false;

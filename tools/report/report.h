@@ -29,7 +29,8 @@ struct report_set {
   const char *path;              /* the path of the first results with it */
   const char *selection, *names; /* hash of the files' names; the names, a line each */
   const char **key; /* [option_table.count]: values of the keys of tests and of slices; NULL: another key */
-  size_t size, slices, volumes;
+  struct scan_shape shape;
+  size_t slices, volumes;
   uint32_t *volume, *number; /* [slices] */
   double *range;             /* [slices] */
   const char *patients;      /* whose the files are, a line each; NULL: the results do not say */

@@ -81,9 +81,9 @@ static void write_curves(FILE *file, const struct evaluation *evaluation) {
 static bool store_choice(struct store *store, const char *group, const struct evaluate_run *run,
                          struct error *error) {
   const struct acquisition *setting = &run->acquisition;
-  size_t action[] = {run->scans, acquisition_steps(setting)}, initial[] = {setting->lines};
+  size_t action[] = {run->scans, acquisition_steps(setting)}, initial[] = {setting->shape.actions};
   struct arena *arena = arena_open();
-  uint8_t *given = ARENA_NEW(arena, uint8_t, setting->lines);
+  uint8_t *given = ARENA_NEW(arena, uint8_t, setting->shape.actions);
   acquisition_initial(setting, given);
   bool good = geometry_of(setting)->points ? store_write(store, arena_text(arena, "%s/initial", group),
                                                          STORE_U8, 1, initial, given, true, error)
@@ -99,8 +99,9 @@ static bool store_result(struct store *store, const struct evaluation *evaluatio
   const struct acquisition *setting = &run->acquisition;
   const char *group =
       arena_text(arena, "x%u_%s/%s", setting->acceleration, setting->horizon, run->sampler->name);
-  size_t scans = run->scans, n = evaluation->size, steps = acquisition_steps(setting);
-  size_t curve[] = {scans, steps + 1}, mask[] = {scans, setting->lines}, image[] = {scans, n, n};
+  size_t scans = run->scans, steps = acquisition_steps(setting);
+  size_t curve[] = {scans, steps + 1}, mask[] = {scans, setting->shape.actions},
+         image[] = {scans, setting->shape.height, setting->shape.width};
   bool good =
       store_write(store, arena_text(arena, "%s/mask", group), STORE_U8, 2, mask, run->mask, true, error) &&
       store_choice(store, group, run, error) &&
@@ -122,7 +123,7 @@ static bool store_result(struct store *store, const struct evaluation *evaluatio
 /* The truth of all slices, or of those that are kept. */
 static bool store_truth(struct store *store, const struct evaluation *evaluation, struct error *error) {
   size_t kept = evaluation->kept_count,
-         shape[] = {kept ? kept : evaluation->slices, evaluation->size, evaluation->size};
+         shape[] = {kept ? kept : evaluation->slices, evaluation->shape.height, evaluation->shape.width};
   if (!evaluation->truth) return true;
   return store_write(store, kept ? "kept/image" : "slice/image", STORE_F32, 3, shape, evaluation->truth, true,
                      error) &&

@@ -40,14 +40,16 @@ static bool find_image(struct store *store, struct arena *arena, uint32_t row, b
   return false;
 }
 
-static bool read_image(struct store *store, struct arena *arena, const char *name, size_t place, size_t size,
-                       const float **image, struct error *error) {
-  size_t start[] = {place, 0, 0}, count[] = {1, size, size};
+static bool read_image(struct store *store, struct arena *arena, const char *name, size_t place,
+                       const struct scan_shape *scan, const float **image, struct error *error) {
+  size_t start[] = {place, 0, 0}, count[] = {1, scan->height, scan->width};
   struct store_shape shape;
-  float *pixel = ARENA_NEW(arena, float, size *size);
+  float *pixel = ARENA_NEW(arena, float, scan_shape_pixels(scan));
   if (!store_shape(store, name, &shape, error)) return false;
-  if (shape.rank != 3 || place >= shape.size[0] || shape.size[1] != size || shape.size[2] != size)
-    return fail(error, "%s has no image %zu of %zux%zu pixels; the file is damaged", name, place, size, size);
+  if (shape.rank != 3 || place >= shape.size[0] || shape.size[1] != scan->height ||
+      shape.size[2] != scan->width)
+    return fail(error, "%s has no image %zu of %ux%u pixels; the file is damaged", name, place, scan->height,
+                scan->width);
   *image = pixel;
   return store_read(store, name, STORE_F32, start, count, pixel, error);
 }
@@ -63,8 +65,8 @@ static bool add_result(struct sheet *sheet, const struct report_run *run, struct
   if (find_image(store, arena, sheet->row, &kept, &place) &&
       store_has(store, name = arena_text(arena, "%s/%s", run->folder, kept ? "kept" : "reconstruction"))) {
     good = (sheet->truth || read_image(store, arena, kept ? "kept/image" : "slice/image", place,
-                                       sheet->set->size, &sheet->truth, error)) &&
-           read_image(store, arena, name, place, sheet->set->size, &sheet->image[sheet->runs], error);
+                                       &sheet->set->shape, &sheet->truth, error)) &&
+           read_image(store, arena, name, place, &sheet->set->shape, &sheet->image[sheet->runs], error);
     sheet->run[sheet->runs] = run;
     sheet->runs += good;
   }
@@ -91,19 +93,23 @@ static const char **captions_of(const struct sheet *sheet, const struct report_r
   return captions;
 }
 
+static struct scan_shape shape_of(const struct sheet *sheet) {
+  return geometry_shape(sheet->setting->geometry, sheet->set->shape.height, sheet->set->shape.width);
+}
+
 /* Chosen actions as the picture draws them: columns as they are, others by their cells. */
 static const uint8_t *drawn_mask(const struct sheet *sheet, const uint8_t *chosen) {
   const struct geometry *geometry = sheet->setting->geometry;
-  size_t n = sheet->set->size;
+  const struct scan_shape shape = shape_of(sheet);
   if (geometry->columns) return chosen;
-  uint8_t *mask = ARENA_NEW(sheet->page->report->arena, uint8_t, n * n);
-  geometry_mask(geometry, (uint32_t)n, chosen, mask);
+  uint8_t *mask = ARENA_NEW(sheet->page->report->arena, uint8_t, scan_shape_pixels(&shape));
+  geometry_mask(geometry, &shape, chosen, mask);
   return mask;
 }
 
 static struct picture_column column_of(const struct sheet *sheet, size_t place, size_t lines) {
   const struct report_run *run = sheet->run[place];
-  size_t actions = geometry_actions(sheet->setting->geometry, sheet->set->size);
+  size_t actions = shape_of(sheet).actions;
   return (struct picture_column){run->method, sheet->image[place],
                                  drawn_mask(sheet, run->mask + sheet->row * actions),
                                  drawn_mask(sheet, run->initial), captions_of(sheet, run, lines)};
@@ -133,11 +139,11 @@ static bool put_part(const struct sheet *sheet, const struct picture_sheet *pict
 
 static bool put_parts(const struct sheet *sheet, struct error *error) {
   struct picture_column column[METHODS_MOST];
-  size_t n = sheet->set->size;
-  float white = colour_white(sheet->truth, n * n);
+  const struct scan_shape *shape = &sheet->set->shape;
+  float white = colour_white(sheet->truth, scan_shape_pixels(shape));
   struct picture_sheet picture = {.truth = sheet->truth,
-                                  .height = n,
-                                  .width = n,
+                                  .height = shape->height,
+                                  .width = shape->width,
                                   .white = white,
                                   .error_white = error_fraction * white,
                                   .columns = column,

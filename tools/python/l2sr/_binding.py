@@ -85,6 +85,8 @@ class Facts(Sized):
         ("seed", c_uint32),
         ("device", c_char * 128),
         ("geometry", c_char * 16),
+        ("height", c_uint32),
+        ("width", c_uint32),
     ]
 
 
@@ -117,6 +119,8 @@ class Run(Sized):
         ("mask", c_void_p),
         ("action", c_void_p),
         ("images", c_void_p),
+        ("height", c_size_t),
+        ("width", c_size_t),
         ("metrics", c_size_t),
         ("metric", POINTER(c_int)),
         ("mean", POINTER(c_double)),

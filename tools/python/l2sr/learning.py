@@ -88,7 +88,7 @@ def _array(address: int | None, shape: tuple[int, ...], kind: Any) -> np.ndarray
 
 
 def _run(run: binding.Run) -> dict[str, Any]:
-    scans, steps, size = run.scans, run.steps, run.size
+    scans, steps = run.scans, run.steps
     texts = {name: binding.text_of(getattr(run, name)) for name in ("sampler", "geometry", "horizon")}
     numbers = {name: getattr(run, name) for name in ("acceleration", "initial", "budget", "actions", "seconds")}
     metrics = {binding.ARRAYS[run.metric[place]]: place for place in range(run.metrics)}
@@ -104,7 +104,7 @@ def _run(run: binding.Run) -> dict[str, Any]:
         "returns": _array(run.returns, (scans,), np.float32),
         "mask": _array(run.mask, (scans, run.actions), np.uint8),
         "action": _array(run.action, (scans, steps), np.uint32),
-        "images": _array(run.images, (scans, size, size), np.float32),
+        "images": _array(run.images, (scans, run.height, run.width), np.float32),
     }
 
 

@@ -433,7 +433,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Of the scans: envs, actions, size, initial, budget, slices, seed, device and geometry."""
+        """Of the scans: envs, actions, size (0 where sides differ), height, width, initial, budget, slices, seed, device, geometry."""
         return dict(self.scans.facts)
 
     def slice(self, number: int) -> tuple[str, int]:

@@ -1,0 +1,39 @@
+#include "components/scan_shape.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct scan_shape scan_shape_make(size_t height, size_t width, enum acquisition_geometry geometry) {
+  size_t actions = geometry == GEOMETRY_POINTS ? height * width : width;
+  return (struct scan_shape){(uint32_t)height, (uint32_t)width, (uint32_t)actions};
+}
+
+size_t scan_shape_pixels(const struct scan_shape *shape) {
+  return (size_t)shape->height * shape->width;
+}
+
+bool scan_shape_same_sides(const struct scan_shape *one, const struct scan_shape *other) {
+  return one->height == other->height && one->width == other->width;
+}
+
+size_t scan_shape_shorter(const struct scan_shape *shape) {
+  return shape->height < shape->width ? shape->height : shape->width;
+}
+
+const char *scan_shape_text(const struct scan_shape *shape, char text[SCAN_SHAPE_TEXT]) {
+  if (shape->height == shape->width)
+    snprintf(text, SCAN_SHAPE_TEXT, "%u", shape->width);
+  else
+    snprintf(text, SCAN_SHAPE_TEXT, "[%u, %u]", shape->height, shape->width);
+  return text;
+}
+
+bool scan_shape_read(const char *text, struct scan_shape *shape) {
+  char again[SCAN_SHAPE_TEXT];
+  *shape = (struct scan_shape){0};
+  int sides = sscanf(text, *text == '[' ? "[%u, %u]" : "%u", &shape->height, &shape->width);
+  if (*text != '[') shape->width = shape->height;
+  bool good = sides > 0 && shape->height && shape->width && !strcmp(scan_shape_text(shape, again), text);
+  if (!good) *shape = (struct scan_shape){0};
+  return good;
+}
