@@ -181,8 +181,8 @@ static void state_memory(const struct training *training) {
   size_t batch = training->options->train.batch, images = training->reconstructor.batch;
   log_info("training takes %.1f of %.1f MiB: updates of %zu slice%s, %zu a pass%s, %zu %s of the network",
            (double)device->bytes / 0x1p20, (double)device->facts.memory / 0x1p20, batch, plural(batch),
-           images, images < batch ? " whose gradients add up" : "", training->reconstructor.network.passes,
-           training->reconstructor.network.passes == 1 ? "pass" : "passes");
+           images, images < batch ? " whose gradients add up" : "", training->reconstructor.network.path.passes,
+           training->reconstructor.network.path.passes == 1 ? "pass" : "passes");
 }
 
 bool fit_open(struct training *training, struct error *error) {

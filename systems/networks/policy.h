@@ -45,7 +45,7 @@ struct policy {
   cl_mem mask;                            /* [batch][N], 1 where a line is acquired; written by the caller */
   cl_mem logits, value;                   /* [batch][N], [batch]; read by the caller; dense: no value */
   cl_mem logits_gradient, value_gradient; /* the same, to train; written by the caller */
-  struct network_watch watch;
+  struct watch watch;
 };
 
 /* Refuses as network_open. The parameters are not set: graph_start or a checkpoint follows, then policy_changed. Must

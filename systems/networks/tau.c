@@ -134,7 +134,7 @@ static void share_buffers(struct tau *tau) {
   const struct graph *graph = tau->graph;
   if (!tau->train || !tau->adaptive) return;
   for (uint32_t part = 0; part <= tau->steps; part++) {
-    struct network_ends ends = {.input = graph_value(graph, tau->net.observed[part])};
+    struct path_ends ends = {.input = graph_value(graph, tau->net.observed[part])};
     if (part) ends.input_gradient = graph_gradient(graph, tau->net.observed[part]);
     if (part < tau->steps) {
       ends.output = graph_value(graph, tau->net.reconstruction[part]);
@@ -150,7 +150,7 @@ struct graph *tau_parameters(const struct tau *tau) {
 }
 
 void tau_watch(struct tau *tau, struct world *world) {
-  network_watch(tau_parameters(tau), &tau->watch, world, SAMPLER_parameters);
+  watch_graph(&tau->watch, tau_parameters(tau), world, SAMPLER_parameters);
 }
 
 void tau_changed(struct tau *tau) {
@@ -242,7 +242,7 @@ static void copy_unshared(const struct tau *tau, cl_mem from, cl_mem to, size_t 
 
 /* The end of a part becomes the input of the reconstructor's pass. */
 static void pass_on(struct tau *tau, uint32_t part, size_t images) {
-  network_touch(&tau->reconstructor->watch, 0, SET(BATCH_input));
+  watch_touch(&tau->reconstructor->watch, 0, SET(BATCH_input));
   select_pass(tau, part);
   copy_unshared(tau, graph_value(tau->graph, tau->net.observed[part]), tau->reconstructor->input,
                 observed_bytes(tau, images));
@@ -324,7 +324,7 @@ void tau_run(struct tau *tau, size_t images) {
 
 void tau_backward(struct tau *tau, uint32_t part, size_t images) {
   struct reconstructor *reconstructor = tau->reconstructor;
-  network_touch(&reconstructor->watch, SET(BATCH_input_gradient), tau->adaptive ? SET(BATCH_output_gradient) : 0);
+  watch_touch(&reconstructor->watch, SET(BATCH_input_gradient), tau->adaptive ? SET(BATCH_output_gradient) : 0);
   copy_unshared(tau, reconstructor->input_gradient, graph_gradient(tau->graph, tau->net.observed[part]),
                 observed_bytes(tau, images));
   backward_part(tau, part, images);

@@ -28,7 +28,7 @@ struct tau {
   struct reconstructor *reconstructor; /* the caller's; to train with tau_passes passes */
   struct reconstructor own;            /* of a checkpoint (tau_load) */
   cl_mem slice;                        /* rows of SLICE of the images at hand */
-  struct network_watch watch;
+  struct watch watch;
 };
 
 /* The parameters are those of a new training. Refuses fewer lines than steps. */
