@@ -11,8 +11,11 @@
 struct landing {
   jmp_buf place;
   struct landing *before;
+  void *at; /* thread_at before */
   struct error *error;
 };
+
+_Thread_local void *thread_at;
 
 static _Thread_local struct landing *landing; /* the innermost rescue that is under way; NULL: none */
 
@@ -42,6 +45,7 @@ static _Noreturn void end_call(const struct error *error) {
   l2sr_fatal *handler = ending.handler;
   void *context = ending.context;
   lock_give(&settings);
+  thread_at = NULL; /* the handler may leave by longjmp */
   if (handler) handler(error->code, error->text, context);
   end_program(error->text);
 }
@@ -67,9 +71,10 @@ _Noreturn void require_failed(const char *condition, const char *file, int line,
 
 bool rescue(rescue_work *work, void *context, struct error *error) {
   REQUIRE(!lock_held(), "rescue would give back locks of its caller");
-  struct landing own = {.before = landing, .error = error};
+  struct landing own = {.before = landing, .at = thread_at, .error = error};
   if (setjmp(own.place)) {
     landing = own.before;
+    thread_at = own.at;
     return false;
   }
   landing = &own;

@@ -15,16 +15,20 @@ static void see_effect(void *context, enum graph_effect effect) {
               [GRAPH_BACKWARD] = {PARAMETERS | ACTIVATIONS | CLEARED, GRADIENTS},
               [GRAPH_LEARNED] = {PARAMETERS | MOMENTS | GRADIENTS, PARAMETERS | MOMENTS}};
   const struct watch *watch = context;
-  watch_touch(watch, (component_set)uses[effect].reads << watch->columns,
-              (component_set)uses[effect].writes << watch->columns);
+  component_set reads = (component_set)uses[effect].reads << watch->columns,
+                writes = (component_set)uses[effect].writes << watch->columns;
+  if (effect == GRAPH_FORWARD) reads |= watch->in, writes |= watch->out;
+  if (effect == GRAPH_BACKWARD) reads |= watch->out_gradient;
+  watch_touch(watch, reads, writes);
 }
 
-void watch_graph(struct watch *watch, struct graph *graph, struct world *world, unsigned columns) {
-  *watch = (struct watch){world, columns};
+void watch_graph(struct watch *watch, struct graph *graph, unsigned columns) {
+  watch->columns = columns;
   graph->watch = see_effect;
   graph->watch_context = watch;
 }
 
 void watch_touch(const struct watch *watch, component_set reads, component_set writes) {
-  if (watch->world && world_runs(watch->world)) world_touch(watch->world, reads, writes);
+  struct world *world = world_running();
+  if (world && watch->columns && !watch->quiet) world_touch(world, reads, writes);
 }

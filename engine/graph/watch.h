@@ -10,14 +10,15 @@
 /* Places of the columns after the first. */
 enum watch_column { WATCH_PARAMETERS, WATCH_MOMENTS, WATCH_ACTIVATIONS, WATCH_CLEARED, WATCH_GRADIENTS };
 
-/* What is done to the graph is asked of the world that runs the system which does it. Outside of systems nobody asks. */
+/* What is done to the graph is asked of the world whose system does it. Outside of systems nobody asks. */
 struct watch {
-  struct world *world; /* NULL: nobody is asked */
-  unsigned columns;    /* the first of them */
+  unsigned columns; /* the first of them */
+  component_set in, out, out_gradient; /* its ports: a forward pass reads and writes them, a backward pass reads the last */
+  bool quiet;       /* what is done to it is part of what another network does */
 };
 
-void watch_graph(struct watch *watch, struct graph *graph, struct world *world, unsigned columns);
-/* Asks for the network's ports in its world, if there is one. */
+void watch_graph(struct watch *watch, struct graph *graph, unsigned columns);
+/* Asks for the network's ports; of a network that is not watched nobody does. */
 void watch_touch(const struct watch *watch, component_set reads, component_set writes);
 
 #endif

@@ -20,7 +20,6 @@ struct fit_sampler {
   struct graph *graph; /* owns its parameters; NULL: there is none */
   struct optimiser *optimiser;
   double rate; /* of the first epoch; 0: the reconstructor's */
-  void (*bind)(struct training *training, struct world *world); /* its network is this world's from here on */
   void (*changed)(struct training *training);                   /* after a step of its parameters */
 };
 
@@ -47,6 +46,8 @@ void training_step(struct training *training, size_t first, size_t count);
 /* Learning rate of what starts at `rate`, in an epoch from 0. */
 double fit_rate(const struct training *training, double rate, uint64_t epoch);
 uint64_t fit_epoch(const struct training *training); /* the running one */
+/* Samples of an update of the epoch; *first is the first one. */
+size_t fit_samples(const struct training *training, uint64_t update, size_t *first);
 /* The number of the running part's first sample, and of the update, over all epochs, below 2^31. */
 uint32_t fit_sample(const struct training *training);
 uint32_t fit_update(const struct training *training);

@@ -146,7 +146,6 @@ static void run_draw(struct world *world, void *context) {
   struct tau *tau = training_tau(training);
   const uint32_t start = 0x80000000u;
   size_t first = fitting_of(training)->validation.sample, images = world_rows(world, TABLE_ENV);
-  tau_watch(tau, world);
   if (tau->adaptive) world_touch(world, FORWARD_READS(RECONSTRUCTOR), FORWARD_WRITES(RECONSTRUCTOR));
   tau_encode(tau, world, world_in(world, EPOCH_slice), first, start + (uint32_t)first, images);
   tau_run(tau, images);
@@ -215,10 +214,6 @@ static bool open_reconstructor(struct training *training, struct error *error) {
       training, &(struct fit_network){.input_gradient = true, .passes = tau_passes(training->options)}, error);
 }
 
-static void bind_sampler(struct training *training, struct world *world) {
-  tau_watch(training_tau(training), world);
-}
-
 static void change_sampler(struct training *training) {
   tau_changed(training_tau(training));
 }
@@ -232,10 +227,10 @@ static bool open_sampler(struct training *training, struct error *error) {
   struct tau *tau = training_tau(training);
   struct masks_setup setup = fit_masks_setup(training);
   if (!tau_open(tau, &setup, &training->reconstructor, error)) return false;
+  tau_watch(tau);
   fitting_of(training)->sampler = (struct fit_sampler){.graph = tau_parameters(tau),
                                                        .optimiser = &tau->optimiser,
                                                        .rate = training->options->tau.rate,
-                                                       .bind = bind_sampler,
                                                        .changed = change_sampler};
   return true;
 }

@@ -101,17 +101,6 @@ void policy_close(struct policy *policy) {
   *policy = (struct policy){0};
 }
 
-void policy_bind(struct policy *policy, struct world *world) {
-  size_t rows = policy->batch;
-  world_bind(world, BATCH_observation, policy->input, rows);
-  world_bind(world, BATCH_taken, policy->mask, rows);
-  world_bind(world, BATCH_logits, policy->logits, rows);
-  world_bind(world, BATCH_value, policy->value, rows);
-  world_bind(world, BATCH_logits_gradient, policy->logits_gradient, rows);
-  world_bind(world, BATCH_value_gradient, policy->value_gradient, rows);
-  watch_graph(&policy->watch, policy->graph, world, POLICY_parameters);
-}
-
 static component_set outputs_of(const struct policy *policy) {
   return SET(BATCH_logits) | (policy->value ? SET(BATCH_value) : 0);
 }
@@ -120,12 +109,21 @@ static component_set gradients_of(const struct policy *policy) {
   return SET(BATCH_logits_gradient) | (policy->value_gradient ? SET(BATCH_value_gradient) : 0);
 }
 
-/* ---- running ------------------------------------------------------------------------------------------- */
-
-void policy_forward(struct policy *policy, size_t images) {
-  watch_touch(&policy->watch, SET(BATCH_observation) | SET(BATCH_taken), outputs_of(policy));
-  path_forward(&policy->network.path, images);
+void policy_bind(struct policy *policy, struct world *world) {
+  size_t rows = policy->batch;
+  world_bind(world, BATCH_observation, policy->input, rows);
+  world_bind(world, BATCH_taken, policy->mask, rows);
+  world_bind(world, BATCH_logits, policy->logits, rows);
+  world_bind(world, BATCH_value, policy->value, rows);
+  world_bind(world, BATCH_logits_gradient, policy->logits_gradient, rows);
+  world_bind(world, BATCH_value_gradient, policy->value_gradient, rows);
+  policy->watch.in = SET(BATCH_observation) | SET(BATCH_taken);
+  policy->watch.out = outputs_of(policy);
+  policy->watch.out_gradient = gradients_of(policy);
+  watch_graph(&policy->watch, policy->graph, POLICY_parameters);
 }
+
+/* ---- running ------------------------------------------------------------------------------------------- */
 
 void policy_forward_part(struct policy *policy, size_t place, size_t images) {
   REQUIRE(policy->blocks, "the graph keeps nothing of parts");
@@ -144,23 +142,11 @@ void policy_forward_kept(struct policy *policy, size_t images) {
 
 void policy_backward(struct policy *policy, size_t images) {
   REQUIRE(policy->logits_gradient, "the policy was not opened to train");
-  watch_touch(&policy->watch, gradients_of(policy), 0);
   path_backward(&policy->network.path, images, policy->scale, false);
 }
 
 void policy_changed(struct policy *policy) {
   path_changed(&policy->network.path);
-}
-
-void policy_act(struct policy *policy, const struct policy_choice *choice, size_t first, size_t images,
-                uint32_t seed, bool best) {
-  watch_touch(&policy->watch, SET(BATCH_logits) | SET(BATCH_taken), 0);
-  kernel_run(policy->setup.kernels, "policy_act", images,
-             ARGS(graph_arg(ARG_IN, policy->logits), graph_arg(ARG_IN, policy->mask),
-                  arg_buffer(ARG_IN, ELEMENT_U32, choice->scan),
-                  arg_buffer(ARG_IN, ELEMENT_U32, choice->step),
-                  arg_buffer(ARG_INOUT, ELEMENT_U32, choice->action), graph_arg(ARG_INOUT, choice->log_prob),
-                  arg_u32((uint32_t)first), arg_u32(seed), arg_u32(best)));
 }
 
 void policy_loss(struct policy *policy, const struct policy_update *update, size_t first, size_t images,

@@ -205,7 +205,7 @@ void reconstructor_bind(struct reconstructor *reconstructor, struct world *world
   world_bind(world, BATCH_output, reconstructor->output, rows);
   world_bind(world, BATCH_output_gradient, reconstructor->output_gradient, rows);
   world_bind(world, BATCH_input_gradient, reconstructor->input_gradient, rows);
-  watch_graph(&reconstructor->watch, reconstructor->graph, world, RECONSTRUCTOR_parameters);
+  watch_graph(&reconstructor->watch, reconstructor->graph, RECONSTRUCTOR_parameters);
 }
 
 cl_mem reconstructor_frequencies(const struct reconstructor *reconstructor) {
@@ -237,11 +237,12 @@ static struct reconstructor_sum *sum_of(struct reconstructor *reconstructor) {
 }
 
 void reconstructor_forward(struct reconstructor *reconstructor, size_t images) {
-  const struct path_ends *ends = ends_of(reconstructor);
-  struct reconstructor_sum *sum = sum_of(reconstructor);
+  struct path *path = &reconstructor->network.path;
+  const struct path_ends *ends = &path->pass[path->selected].ends;
+  struct reconstructor_sum *sum = &reconstructor->sum[path->selected];
   watch_touch(&reconstructor->watch, SET(BATCH_input), SET(BATCH_output));
   if (sum->graph) copy_images(reconstructor, reconstructor->input, ends->input, 2, images);
-  path_forward(&reconstructor->network.path, images);
+  path_forward(path, images);
   if (!sum->graph) return;
   copy_images(reconstructor, ends->output, graph_value(sum->graph, sum->residual), 1, images);
   graph_set_images(sum->graph, images);
@@ -305,27 +306,23 @@ static void run_backward_sum(struct reconstructor *reconstructor, size_t images,
                     arg_u32((uint32_t)values), arg_u32(true)));
 }
 
-static void touch_backward(const struct reconstructor *reconstructor, bool input) {
-  REQUIRE(reconstructor->output_gradient, "the network was not opened to train");
-  watch_touch(&reconstructor->watch, SET(BATCH_output_gradient), input ? SET(BATCH_input_gradient) : 0);
-}
+static const char *const NOT_TO_TRAIN = "the network was not opened to train";
 
 void reconstructor_backward(struct reconstructor *reconstructor, size_t images) {
-  touch_backward(reconstructor, reconstructor->input_gradient);
-  if (reconstructor->setup.complex)
-    run_backward_sum(reconstructor, images, reconstructor->input_gradient);
-  else
-    path_backward(&reconstructor->network.path, images,
-                     (double)(images * reconstructor->setup.size * reconstructor->setup.size),
-                     reconstructor->input_gradient);
-}
-
-void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images, bool input) {
-  touch_backward(reconstructor, input);
+  size_t size = reconstructor->setup.size;
+  cl_mem input = reconstructor->input_gradient;
+  REQUIRE(reconstructor->output_gradient, "%s", NOT_TO_TRAIN);
+  watch_touch(&reconstructor->watch, SET(BATCH_output_gradient), input ? SET(BATCH_input_gradient) : 0);
   if (reconstructor->setup.complex)
     run_backward_sum(reconstructor, images, input);
   else
-    run_backward_level(reconstructor, images, input);
+    path_backward(&reconstructor->network.path, images, (double)(images * size * size), input);
+}
+
+void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images, bool input) {
+  REQUIRE(reconstructor->output_gradient, "%s", NOT_TO_TRAIN);
+  watch_touch(&reconstructor->watch, SET(BATCH_output_gradient), input ? SET(BATCH_input_gradient) : 0);
+  (reconstructor->setup.complex ? run_backward_sum : run_backward_level)(reconstructor, images, input);
 }
 
 void reconstructor_changed(struct reconstructor *reconstructor) {

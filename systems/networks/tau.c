@@ -149,8 +149,8 @@ struct graph *tau_parameters(const struct tau *tau) {
   return tau->points ? tau->sampler.graph : tau->graph;
 }
 
-void tau_watch(struct tau *tau, struct world *world) {
-  watch_graph(&tau->watch, tau_parameters(tau), world, SAMPLER_parameters);
+void tau_watch(struct tau *tau) {
+  watch_graph(&tau->watch, tau_parameters(tau), SAMPLER_parameters);
 }
 
 void tau_changed(struct tau *tau) {
@@ -310,7 +310,7 @@ void tau_look(struct tau *tau, uint32_t part, size_t images) {
 
 /* After the last step the image of all lines is for the loss alone. */
 void tau_run(struct tau *tau, size_t images) {
-  tau->reconstructor->watch.world = NULL; /* its passes are within those of the sampler; whoever runs it binds it anew */
+  tau->reconstructor->watch.quiet = true; /* its passes are within those of the sampler */
   graph_set_images(tau->graph, images);
   for (uint32_t part = 0; part <= tau->steps; part++) {
     forward_part(tau, part, images);
@@ -320,6 +320,7 @@ void tau_run(struct tau *tau, size_t images) {
     tau_look(tau, part, images);
   }
   select_pass(tau, 0);
+  tau->reconstructor->watch.quiet = false;
 }
 
 void tau_backward(struct tau *tau, uint32_t part, size_t images) {

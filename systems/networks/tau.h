@@ -36,8 +36,8 @@ bool tau_open(struct tau *tau, const struct masks_setup *setup, struct reconstru
               struct error *error);
 void tau_close(struct tau *tau);
 
-/* What is done to the sampler from here on is asked of this world (SAMPLER of components). */
-void tau_watch(struct tau *tau, struct world *world);
+/* What is done to the sampler from here on is asked of whose system does it (SAMPLER of components). */
+void tau_watch(struct tau *tau);
 /* The graph that owns the sampler's parameters; after they have changed, tau_changed. */
 struct graph *tau_parameters(const struct tau *tau);
 void tau_changed(struct tau *tau);

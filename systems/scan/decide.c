@@ -72,7 +72,7 @@ static void run_order(struct world *world, void *context) {
   struct tau *tau = simulation->tau;
   size_t rows = world_rows(world, TABLE_ENV), most = tau->graph->batch;
   tau->graph->best = !simulation->sampler->random;
-  tau_watch(tau, world);
+  tau_watch(tau);
   for (size_t row = 0; row < rows; row += most) {
     size_t images = rows - row < most ? rows - row : most;
     tau_encode(tau, world, world_in(world, ENV_slice), row, simulation->first_scan + (uint32_t)row, images);
@@ -112,7 +112,7 @@ static void run_points_sequence(struct world *world, void *context) {
   struct tau *tau = simulation->tau;
   size_t rows = world_rows(world, TABLE_ENV), most = tau->graph->batch;
   tau->graph->best = !simulation->sampler->random;
-  tau_watch(tau, world);
+  tau_watch(tau);
   for (size_t row = 0; row < rows; row += most) {
     size_t images = rows - row < most ? rows - row : most;
     tau_encode(tau, world, world_in(world, ENV_slice), row, simulation->first_scan + (uint32_t)row, images);

@@ -36,6 +36,9 @@ bool observe_complex_open(struct simulation *simulation, struct error *error);
   (SET(ENV_slice) | SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std) | SET(SLICE_unit))
 void observe_standardise(struct world *world, struct arg input, size_t first, size_t place, size_t images);
 
+/* For systems that encode for policies: what the scans of the pass have acquired, into BATCH.taken. Kernel policy_mask. */
+void observe_mask(struct world *world, const struct pass *pass);
+
 /* For networks of complex images: frequencies of slices [first, first + images) of `slice`, U32, in units of
  * the image, as planes [images][2][N][N]; with ENV.mask as `mask`: of the lines alone that those environments
  * have acquired. Kernel view_present; the system reads SLICE.unit and the k-space that there is. */
