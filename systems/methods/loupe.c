@@ -72,7 +72,7 @@ static const struct system draw_masks = {
     .run = run_draw_masks};
 
 static void run_observe_back(struct world *world, void *context) {
-  struct training *training = context;
+  (void)context;
   bool fast = observe_fft_fits(world_height(world), world_width(world));
   kernel_run(world_kernels(world), fast ? "observe_back_fft" : "observe_back_direct", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_hybrid),
