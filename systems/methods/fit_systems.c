@@ -40,6 +40,7 @@ static bool next_part(struct world *world, void *context, size_t turn) {
   fitting->done = done;
   feed_deal(&fitting->train, fitting->first + done,
             fitting->count - done < batch ? fitting->count - done : batch);
+  if (fitting->sampler.sample) *fitting->sampler.sample = fit_sample(training);
   (void)world;
   return true;
 }
@@ -110,7 +111,7 @@ static void run_optimise_masks(struct world *world, void *context) {
   sampler->optimiser->rate =
       fit_rate(training, own > 0 ? own : training->options->train.rate, fit_epoch(training));
   optimise_step(sampler->optimiser);
-  if (sampler->changed) sampler->changed(training);
+  if (sampler->path) path_changed(sampler->path);
 }
 
 static const struct system optimise_masks = {.name = "optimise_masks",
@@ -135,7 +136,7 @@ uint64_t fit_epoch(const struct training *training) {
   return training->done / training->each;
 }
 
-void training_step(struct training *training, size_t first, size_t count) {
+void fit_step(struct training *training, size_t first, size_t count) {
   struct fitting *fitting = training->own;
   const struct options *options = training->options;
   REQUIRE(count && count <= options->train.batch, "%zu samples an update", count);
@@ -155,9 +156,9 @@ size_t fit_samples(const struct training *training, uint64_t update, size_t *fir
   return left < batch ? left : batch;
 }
 
-void fit_next(struct training *training) {
+void training_step(struct training *training) {
   size_t first, count = fit_samples(training, training->done % training->each, &first);
-  training_step(training, first, count);
+  fit_step(training, first, count);
 }
 
 /* ---- validation ---------------------------------------------------------------------------------------- */

@@ -122,7 +122,8 @@ static const struct system optimise = {.name = "optimise_policy",
 static void run_backward(struct world *world, void *context) {
   const struct simulation *simulation = context;
   (void)world;
-  policy_backward(simulation->policy, simulation->pass.images);
+  struct policy *policy = simulation->policy;
+  path_backward(&policy->network.path, simulation->pass.images, policy->scale, false);
 }
 
 const struct system system_backward_policy = {.name = "backward_policy",

@@ -3,6 +3,7 @@
 #include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"
 #include "systems/scan/reconstruction.h"
+#include "systems/scan/sequence.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/systems.h"
 

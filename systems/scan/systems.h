@@ -45,11 +45,4 @@ void observe_mask(struct world *world, const struct pass *pass);
 void observe_present(struct world *world, struct arg slice, const struct arg *mask, size_t first,
                      cl_mem planes, size_t images);
 
-/* For systems that run the networks of tau steps: shows them slices `row`, `row` + 1 ... of `slices`, U32, whose draws
- * are keyed by `first`, `first` + 1 ... The system reads SLICE.unit, and SLICE.image or, of complex images, k-space. */
-struct tau;
-void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t row, uint32_t first,
-                size_t images);
-component_set tau_encode_reads(const struct options *options);
-
 #endif
