@@ -238,7 +238,7 @@ static void run_forward(struct policy *policy, bool in_parts) {
     policy_forward_part(policy, 2, 2);
     policy_forward_kept(policy, 4);
   } else {
-    policy_forward(policy, POLICY_BATCH);
+    path_forward(&policy->network.path, POLICY_BATCH);
   }
 }
 

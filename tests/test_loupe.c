@@ -102,7 +102,7 @@ static void check_update(void (*set)(struct run *run, const char *output), bool 
   if (complex) set_complex(&run);
   run.options.train.rate = 0;
   start_run(&run);
-  training_step(&run.training, 0, BATCH);
+  fit_step(&run.training, 0, BATCH);
   size_t count = training_loupe(&run.training)->acquisition.shape.actions;
   const float *found = read_floats(run.arena, training_loupe(&run.training)->graph->gradients, count);
   const float *expected = gradient_by_hand(&run);
@@ -136,7 +136,7 @@ static void check_fused(bool complex) {
     if (complex) set_complex(&run[fused]);
     start_run(&run[fused]);
     assert_int_equal(run[fused].training.reconstructor.blocks != NULL, fused);
-    training_step(&run[fused].training, 0, BATCH);
+    fit_step(&run[fused].training, 0, BATCH);
     gradient[fused] = read_floats(run[fused].arena, training_loupe(&run[fused].training)->graph->gradients, N);
     device.facts.matrix = matrix;
   }
@@ -160,7 +160,7 @@ static void the_rate_of_the_probabilities_is_their_own(void **state) {
   start_run(&run);
   run.training.done = run.training.each; /* both rates have made a step */
   const float *before = read_weights(&run);
-  training_step(&run.training, 0, BATCH);
+  fit_step(&run.training, 0, BATCH);
   const float *after = read_weights(&run);
   const float *gradient = read_floats(run.arena, training_loupe(&run.training)->graph->gradients, N);
   for (int i = 0; i < N; i++) assert_true(fabs(before[i] - 0.05 * gradient[i] - after[i]) < 1e-6);
@@ -218,7 +218,7 @@ static void micro_batches_change_nothing(void **state) {
       if (k) run[k].options.network.batch = 2;
       start_run(&run[k]);
       before = read_weights(&run[k]);
-      training_step(&run[k].training, BATCH, BATCH);
+      fit_step(&run[k].training, BATCH, BATCH);
       after[k] = read_weights(&run[k]);
     }
     double moved = largest_difference(before, after[0], N);
@@ -234,9 +234,9 @@ static void a_step_allocates_nothing(void **state) {
   set_options(&run, NULL);
   run.options.train.clip = 1;
   start_run(&run);
-  training_step(&run.training, 0, BATCH);
+  fit_step(&run.training, 0, BATCH);
   uint64_t allocations = device.allocations, bytes = device.bytes;
-  for (int i = 0; i < 3; i++) training_step(&run.training, 0, BATCH);
+  for (int i = 0; i < 3; i++) fit_step(&run.training, 0, BATCH);
   assert_good(device_finish(&device, &error), &error);
   assert_int_equal(device.allocations, allocations);
   assert_int_equal(device.bytes, bytes);
@@ -259,7 +259,7 @@ static void memory_is_left_for_the_mask(void **state) {
   assert_good(training_open(&run.training, &device, &run.options, &config, &error), &error);
   assert_true(run.training.reconstructor.batch < BATCH);
   assert_good(feed_epoch(&fitting_of(&run.training)->train, 0, &error), &error);
-  training_step(&run.training, 0, BATCH);
+  fit_step(&run.training, 0, BATCH);
   assert_good(device_finish(&device, &error), &error);
   device.facts.memory = memory;
   close_run(&run);

@@ -166,7 +166,7 @@ static void comes_back_from_a_file(void **state) {
   struct policy *both[] = {&bench.policy, &again};
   for (int k = 0; k < 2; k++) {
     device_copy(*state, world_memory(bench.simulation.world, STATE_observation), 0, both[k]->input, 0, sizeof(float) * N * N * MOST);
-    policy_forward(both[k], MOST);
+    path_forward(&both[k]->network.path, MOST);
     device_read(*state, both[k]->logits, 0, sizeof logits[k], logits[k]);
   }
   assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
@@ -222,7 +222,7 @@ static void see_states(struct bench *bench, struct exact *exact) {
   kernel_run(world_kernels(world), "policy_mask", STATES,
              ARGS(arg_buffer(ARG_IN, ELEMENT_U8, world_memory(world, ENV_mask)), graph_arg(ARG_OUT, bench->policy.mask),
                   arg_u32(0)));
-  policy_forward(&bench->policy, STATES);
+  path_forward(&bench->policy.network.path, STATES);
   device_read(bench->simulation.device, bench->policy.logits, 0, sizeof logits, logits);
   for (size_t s = 0; s < STATES; s++) {
     double sum = 0;

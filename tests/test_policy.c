@@ -172,7 +172,7 @@ static void fill(struct bench *bench, cl_mem to, size_t count, uint32_t seed, bo
 static void run_forward(struct bench *bench, float *logits, float *value) {
   fill(bench, bench->policy.input, BATCH * N * N, 1, false);
   fill(bench, bench->policy.mask, BATCH * N, 2, true);
-  policy_forward(&bench->policy, BATCH);
+  path_forward(&bench->policy.network.path, BATCH);
   device_read(bench->device, bench->policy.logits, 0, sizeof(float) * BATCH * N, logits);
   device_read(bench->device, bench->policy.value, 0, sizeof(float) * BATCH, value);
 }
@@ -241,7 +241,7 @@ static void run_backward(struct bench *bench, size_t first, size_t count) {
     device_copy(bench->device, policy->input, image * first, policy->input, 0, image * count);
     device_copy(bench->device, policy->mask, line * first, policy->mask, 0, line * count);
   }
-  policy_forward(&bench->policy, count);
+  path_forward(&bench->policy.network.path, count);
   fill(bench, policy->logits_gradient, BATCH * N, 3, false);
   fill(bench, policy->value_gradient, BATCH, 4, false);
   if (first) {

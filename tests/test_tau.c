@@ -3,6 +3,7 @@
 #include "kernels/kernels.h"
 #include "systems/networks/net_unet.h"
 #include "systems/networks/tau.h"
+#include "systems/scan/sequence.h"
 #include "tests/training.h"
 
 #include <math.h>
@@ -321,7 +322,7 @@ static void the_rate_of_the_sampler_is_its_own(void **state) {
   run.training.done = run.training.each; /* both rates have made a step */
   const struct graph *graph = training_tau(&run.training)->graph;
   const float *before = read_values(&run, graph);
-  training_step(&run.training, 0, BATCH);
+  fit_step(&run.training, 0, BATCH);
   const float *after = read_values(&run, graph), *gradient = read_gradients(&run, graph);
   for (size_t i = 0; i < graph->elements; i++)
     assert_true(fabs(before[i] - 0.05 * gradient[i] - after[i]) < 1e-6);
@@ -337,7 +338,7 @@ static void micro_batches_change_nothing(void **state) {
     set_options(&run[k], NULL);
     if (k) run[k].options.network.batch = 2;
     start_run(&run[k]);
-    training_step(&run[k].training, BATCH, BATCH);
+    fit_step(&run[k].training, BATCH, BATCH);
     gradient[k] = read_gradients(&run[k], training_tau(&run[k].training)->graph);
   }
   assert_true(distance(gradient[1], gradient[0], training_tau(&run[0].training)->graph->elements) < 1e-3);
@@ -351,9 +352,9 @@ static void a_step_allocates_nothing(void **state) {
   set_options(&run, NULL);
   run.options.train.clip = 1;
   start_run(&run);
-  training_step(&run.training, 0, BATCH);
+  fit_step(&run.training, 0, BATCH);
   uint64_t allocations = device.allocations, bytes = device.bytes;
-  for (int i = 0; i < 3; i++) training_step(&run.training, 0, BATCH);
+  for (int i = 0; i < 3; i++) fit_step(&run.training, 0, BATCH);
   assert_good(device_finish(&device, &error), &error);
   assert_int_equal(device.allocations, allocations);
   assert_int_equal(device.bytes, bytes);
@@ -469,7 +470,7 @@ static void check_room(void (*set)(struct run *run, const char *output), bool fu
   assert_good(open_within(&run, whole * 3 / 4, &error), &error);
   assert_true(run.training.reconstructor.batch < ROOM);
   assert_good(feed_epoch(&fitting_of(&run.training)->train, 0, &error), &error);
-  training_step(&run.training, 0, ROOM);
+  fit_step(&run.training, 0, ROOM);
   assert_good(device_finish(&device, &error), &error);
   training_close(&run.training);
   assert_false(open_within(&run, whole / 4, &error));
@@ -530,7 +531,7 @@ static uint8_t *scan_points(struct run *run, bool fused) {
   assert_int_equal(tau.sampler.blocks != NULL, fused);
   show_slices(run, &tau, 0, SCANNED);
   tau_run(&tau, SCANNED);
-  const float *drawn = read_floats(run->arena, tau_mask(&tau, tau.steps), SCANNED * N * N);
+  const float *drawn = read_floats(run->arena, graph_value(tau.graph, tau.net.mask[tau.steps]), SCANNED * N * N);
   for (int i = 0; i < SCANNED * N * N; i++) mask[i] = drawn[i] > 0.5f;
   tau_close(&tau);
   return mask;

@@ -215,7 +215,7 @@ static void check_update(const char *augment) {
   size_t elements = run.training.reconstructor.graph->elements;
   const float *before = read_parameters(&run);
   assert_good(feed_epoch(&fitting_of(&run.training)->train, 0, &error), &error);
-  training_step(&run.training, 0, BATCH);
+  fit_step(&run.training, 0, BATCH);
   const float *after = read_parameters(&run), *input = make_input(&run);
   const float *expected = step_by_hand(&run, input); /* the environments still hold the batch's slices */
   double moved = largest_difference(before, after, elements);
@@ -247,7 +247,7 @@ static void micro_batches_change_nothing(void **state) {
     assert_int_equal(run[k].training.reconstructor.batch, k ? 2 : BATCH);
     before = read_parameters(&run[k]);
     read_masks(&fitting_of(&run[k].training)->train, 0, mask[k]);
-    training_step(&run[k].training, BATCH, BATCH);
+    fit_step(&run[k].training, BATCH, BATCH);
     after[k] = read_parameters(&run[k]);
   }
   assert_memory_equal(mask[0], mask[1], sizeof mask[0]);
@@ -264,9 +264,9 @@ static void a_step_allocates_nothing(void **state) {
   run.options.train.clip = 1;
   open_run(&run, false);
   assert_good(feed_epoch(&fitting_of(&run.training)->train, 0, &error), &error);
-  training_step(&run.training, 0, BATCH);
+  fit_step(&run.training, 0, BATCH);
   uint64_t allocations = device.allocations, bytes = device.bytes;
-  for (int i = 0; i < 3; i++) training_step(&run.training, 0, BATCH);
+  for (int i = 0; i < 3; i++) fit_step(&run.training, 0, BATCH);
   assert_good(device_finish(&device, &error), &error);
   assert_int_equal(device.allocations, allocations);
   assert_int_equal(device.bytes, bytes);

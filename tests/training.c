@@ -1,3 +1,4 @@
+#include "systems/scan/sequence.h"
 #include "tests/training.h"
 
 #include "systems/methods/method.h"

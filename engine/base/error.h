@@ -61,6 +61,9 @@ void fatal_tell(void (*tell)(const char *text));
  * library use it, for the handler does not decide their end, and so does a caller who wants an error instead.
  * Nobody uses or closes what the work had open. No frame of another library may lie between: callbacks that
  * HDF5 or OpenCL calls take their memory by arena_try. */
+/* What the thread is at, for the one who keeps it (engine/ecs/world.c): a rescue puts back what it found. */
+extern _Thread_local void *thread_at;
+
 typedef bool rescue_work(void *context, struct error *error);
 bool rescue(rescue_work *work, void *context, struct error *error);
 

@@ -11,8 +11,11 @@
 struct landing {
   jmp_buf place;
   struct landing *before;
+  void *at; /* thread_at before */
   struct error *error;
 };
+
+_Thread_local void *thread_at;
 
 static _Thread_local struct landing *landing; /* the innermost rescue that is under way; NULL: none */
 static _Thread_local void (*give_back)(void); /* fatal_before */
@@ -55,6 +58,7 @@ static _Noreturn void end_call(const struct error *error) {
     *landing->error = *error;
     longjmp(landing->place, 1);
   }
+  thread_at = NULL; /* the handler may leave by longjmp */
   struct ending how = how_to_end();
   if (how.handler) how.handler(error->code, error->text, how.context);
   if (how.tell) how.tell(error->text);
@@ -82,9 +86,10 @@ _Noreturn void require_failed(const char *condition, const char *file, int line,
 
 bool rescue(rescue_work *work, void *context, struct error *error) {
   REQUIRE(!give_back, "rescue would give back what its caller holds");
-  struct landing own = {.before = landing, .error = error};
+  struct landing own = {.before = landing, .at = thread_at, .error = error};
   if (setjmp(own.place)) {
     landing = own.before;
+    thread_at = own.at;
     return false;
   }
   landing = &own;

@@ -103,6 +103,13 @@ bool schedule_prepare(const struct schedule *schedule, struct kernels *kernels, 
   return true;
 }
 
+bool pass_take(struct pass *pass, size_t turn, size_t rows, size_t most) {
+  size_t first = turn * most;
+  if (first >= rows) return false;
+  *pass = (struct pass){.first = first, .images = rows - first < most ? rows - first : most};
+  return true;
+}
+
 /* ---- running ------------------------------------------------------------------------------------------ */
 
 /* A run of a list: what its systems have asked for, in all their turns. */
@@ -122,7 +129,9 @@ static bool run_system(struct run *run, int place, size_t turn) {
   else
     system->run(run->world, system->context);
   struct world_use use = world_suspend(run->world, before);
-  *all = (struct world_use){more ? system : all->system, all->reads | use.reads, all->writes | use.writes};
+  *all = (struct world_use){.system = more ? system : all->system,
+                            .reads = all->reads | use.reads,
+                            .writes = all->writes | use.writes};
   return more;
 }
 

@@ -24,4 +24,12 @@ struct system {
 
 extern const struct system system_end; /* ends what a loop repeats */
 
+/* Rows that a loop's turn is of. */
+struct pass {
+  size_t first, images; /* rows from `first` on */
+  size_t place;         /* the first one's place among what is kept of all turns */
+};
+/* Turn number `turn` of passes of at most `most` over `rows`; false: there is none. */
+bool pass_take(struct pass *pass, size_t turn, size_t rows, size_t most);
+
 #endif

@@ -273,13 +273,15 @@ cl_mem world_memory(const struct world *world, unsigned component) {
 
 struct world_use world_enter(struct world *world, const struct system *system) {
   struct world_use before = world->use;
-  world->use = (struct world_use){.system = system};
+  world->use = (struct world_use){.system = system, .outer = thread_at};
+  thread_at = world;
   return before;
 }
 
 struct world_use world_suspend(struct world *world, struct world_use before) {
   struct world_use use = world->use;
   world->use = before;
+  thread_at = use.outer;
   return use;
 }
 
@@ -300,6 +302,14 @@ void world_leave(struct world *world, struct world_use before) {
 
 void world_idle(struct world *world) {
   world->use.reads = world->use.writes = ~(component_set)0;
+}
+
+struct world *world_running(void) {
+  return thread_at;
+}
+
+bool world_is_bound(const struct world *world, unsigned component, cl_mem memory) {
+  return world->column[component] == memory;
 }
 
 bool world_runs(const struct world *world) {

@@ -51,6 +51,7 @@ size_t world_column_bytes(const struct world *world, unsigned component);
 /* Places the column in this memory of `rows` rows, whose owner outlives its use; NULL: takes the column
  * away. */
 void world_bind(struct world *world, unsigned component, cl_mem memory, size_t rows);
+bool world_is_bound(const struct world *world, unsigned component, cl_mem memory); /* to that memory */
 /* Moves the column, with what it holds, into memory of the same rows, whose owner outlives its use. */
 void world_move(struct world *world, unsigned component, cl_mem memory);
 /* Binds a column to a column of another world with the same elements, or columns of a set to those of the
@@ -67,6 +68,7 @@ cl_mem world_memory(const struct world *world, unsigned component);
 struct world_use {
   const struct system *system; /* NULL: none runs */
   component_set reads, writes;
+  struct world *outer; /* whose system runs this one; NULL: none */
 };
 
 /* From here to world_leave the accesses are this system's. What the host does between steps, such as loading and saving,
@@ -82,6 +84,7 @@ void world_compare(const struct world *world, const struct world_use *use);
 /* The running system has nothing to do this time: what it declared is not compared. */
 void world_idle(struct world *world);
 bool world_runs(const struct world *world); /* whether a system runs */
+struct world *world_running(void); /* whose system runs on this thread; NULL: none */
 /* Whether the running system declares it: what a list adds to a row, its run function finds so. */
 bool world_reads(const struct world *world, unsigned component);
 bool world_writes(const struct world *world, unsigned component);

@@ -202,7 +202,7 @@ static bool compare_norm(struct check *check, struct error *error) {
 /* ---- running ------------------------------------------------------------------------------------------- */
 
 static void run_loss(struct check *check) {
-  policy_forward(&check->policy, check->count);
+  path_forward(&check->policy.network.path, check->count);
   policy_loss(&check->policy, &check->update, 0, check->count, 1 / (double)check->count);
   graph_zero_gradients(check->policy.graph);
 }

@@ -46,7 +46,7 @@ static size_t batch_of(const struct options *options) {
 }
 
 bool fit_describe(struct training *training, bool learns, bool policy, struct error *error) {
-  struct fitting *fitting = fitting_of(training);
+  struct fitting *fitting = training->own;
   struct feed_setup setup = {.batch = batch_of(training->options),
                              .learns = learns,
                              .policy = policy,
@@ -59,7 +59,7 @@ bool fit_describe(struct training *training, bool learns, bool policy, struct er
 }
 
 static struct feed *feed_of(const struct training *training, const struct split *split) {
-  struct fitting *fitting = fitting_of(training);
+  struct fitting *fitting = training->own;
   return split == &training->validation ? &fitting->validation : &fitting->train;
 }
 
@@ -144,13 +144,13 @@ const struct task_network network_learned_reconstructor = {.open = open_alone, F
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 static size_t parts_bytes(const struct training *training) {
-  const struct fitting *fitting = fitting_of(training);
+  const struct fitting *fitting = training->own;
   const struct options *options = training->options;
   return sizeof(float) * options->train.log_every * options->train.batch * fitting->loss.tiles;
 }
 
 static bool open_loss(struct training *training, struct error *error) {
-  struct fitting *fitting = fitting_of(training);
+  struct fitting *fitting = training->own;
   size_t n = training->options->data.size;
   if (!loss_open(&fitting->loss, training->device, training->train.simulation.kernels,
                  (enum loss_kind)training->options->train.loss, n, n, training->reconstructor.batch, error))
@@ -163,7 +163,7 @@ static bool open_loss(struct training *training, struct error *error) {
 }
 
 static void count_updates(struct training *training) {
-  const struct fitting *fitting = fitting_of(training);
+  const struct fitting *fitting = training->own;
   const struct options *options = training->options;
   size_t slices = fitting->train.slices;
   training->each = training->save_every = divide_up(slices, options->train.batch);
@@ -181,12 +181,14 @@ static void state_memory(const struct training *training) {
   size_t batch = training->options->train.batch, images = training->reconstructor.batch;
   log_info("training takes %.1f of %.1f MiB: updates of %zu slice%s, %zu a pass%s, %zu %s of the network",
            (double)device->bytes / 0x1p20, (double)device->facts.memory / 0x1p20, batch, plural(batch),
-           images, images < batch ? " whose gradients add up" : "", training->reconstructor.network.passes,
-           training->reconstructor.network.passes == 1 ? "pass" : "passes");
+           images, images < batch ? " whose gradients add up" : "", training->reconstructor.network.path.passes,
+           training->reconstructor.network.path.passes == 1 ? "pass" : "passes");
 }
 
 bool fit_open(struct training *training, struct error *error) {
   struct fitting *fitting = fitting_of(training);
+  reconstructor_bind(&training->reconstructor, training->train.simulation.world);
+  reconstructor_bind(&training->reconstructor, training->validation.simulation.world);
   count_updates(training);
   bool good = optimise_read_milestones("train.milestones", training->options->train.milestones,
                                        fitting->milestone, &fitting->milestones, error) &&
@@ -196,64 +198,25 @@ bool fit_open(struct training *training, struct error *error) {
 }
 
 void fit_close(struct training *training) {
-  struct fitting *fitting = fitting_of(training);
+  struct fitting *fitting = training->own;
   device_release(training->device, fitting->parts, fitting->parts ? parts_bytes(training) : 0);
   if (fitting->loss.device) loss_close(&fitting->loss);
   feed_close(&fitting->validation);
   feed_close(&fitting->train);
 }
 
-/* ---- one update ---------------------------------------------------------------------------------------- */
-
-double fit_rate(const struct training *training, double rate, uint64_t epoch) {
-  const struct fitting *fitting = fitting_of(training);
-  const struct options *options = training->options;
-  double factor = options->train.rate_factor;
-  return options->train.schedule == SCHEDULE_STEP
-             ? optimise_step_rate(rate, factor, options->train.rate_every, (uint32_t)epoch)
-             : optimise_milestone_rate(rate, factor, fitting->milestone, fitting->milestones,
-                                       (uint32_t)epoch);
-}
-
-uint64_t fit_epoch(const struct training *training) {
-  return training->done / training->each;
-}
-
-void training_step(struct training *training, size_t first, size_t count) {
-  struct fitting *fitting = fitting_of(training);
-  const struct options *options = training->options;
-  REQUIRE(count && count <= options->train.batch, "%zu samples an update", count);
-  REQUIRE(fitting->pending < options->train.log_every, "%zu losses are unread", fitting->pending);
-  fitting->first = first;
-  fitting->count = count;
-  training_run_list(training, FIT_UPDATE);
-  fitting->pending++;
-}
-
-/* Samples of an update of the epoch; *first is the first one. */
-static size_t samples_of(const struct training *training, uint64_t update, size_t *first) {
-  const struct fitting *fitting = fitting_of(training);
-  size_t batch = training->options->train.batch;
-  *first = update * batch;
-  size_t left = fitting->train.slices - *first;
-  return left < batch ? left : batch;
-}
+/* ---- epochs -------------------------------------------------------------------------------------------- */
 
 bool fit_begin(struct training *training, uint64_t epoch, struct error *error) {
-  struct fitting *fitting = fitting_of(training);
+  struct fitting *fitting = training->own;
   fitting->epoch_sum = 0;
   return feed_epoch(&fitting->train, (uint32_t)epoch, error);
-}
-
-void fit_next(struct training *training) {
-  size_t first, count = samples_of(training, training->done % training->each, &first);
-  training_step(training, first, count);
 }
 
 /* ---- looking ------------------------------------------------------------------------------------------- */
 
 static double batch_loss(const struct training *training, size_t slot, size_t count) {
-  const struct fitting *fitting = fitting_of(training);
+  const struct fitting *fitting = training->own;
   const float *part = fitting->part + slot * training->options->train.batch * fitting->loss.tiles;
   double sum = 0;
   for (size_t i = 0; i < count * fitting->loss.tiles; i++) sum += part[i];
@@ -263,7 +226,7 @@ static double batch_loss(const struct training *training, size_t slot, size_t co
 /* Names the slices, some of which may be the cause. */
 static bool refuse_loss(const struct training *training, uint64_t update, double loss, struct error *error) {
   const struct feed *feed = &fitting_of(training)->train;
-  size_t first, count = samples_of(training, update, &first), shown = 0, used = 0;
+  size_t first, count = fit_samples(training, update, &first), shown = 0, used = 0;
   char slices[500] = "";
   for (; shown < count && used < sizeof slices - 100; shown++) {
     const struct slice_name *name = &feed->split->report.names[feed->order[first + shown]];
@@ -280,7 +243,7 @@ static bool refuse_loss(const struct training *training, uint64_t update, double
 
 /* The mean of the updates whose losses have not been read. */
 bool fit_look(struct training *training, double values[TRAINING_VALUES], struct error *error) {
-  struct fitting *fitting = fitting_of(training);
+  struct fitting *fitting = training->own;
   size_t pending = fitting->pending, first;
   uint64_t start = (training->done - 1) % training->each + 1 - pending;
   device_read(training->device, fitting->parts, 0,
@@ -288,7 +251,7 @@ bool fit_look(struct training *training, double values[TRAINING_VALUES], struct 
   if (!device_finish(training->device, error)) return false;
   fitting->pending = 0;
   for (size_t i = 0; i < pending; i++) {
-    size_t count = samples_of(training, start + i, &first);
+    size_t count = fit_samples(training, start + i, &first);
     double loss = batch_loss(training, i, count);
     if (!isfinite(loss)) return refuse_loss(training, start + i, loss, error);
     fitting->epoch_sum += loss * (double)count;
@@ -308,7 +271,7 @@ static const struct system save_scores = {.name = "save_scores",
 /* Adds the losses and scores of a part of the validation data. */
 static bool validate_part(struct training *training, size_t first, size_t count, double sum[VALIDATED],
                           struct error *error) {
-  struct fitting *fitting = fitting_of(training);
+  struct fitting *fitting = training->own;
   struct feed *feed = &fitting->validation;
   const struct metric *metric = &metric_list[training->options->reward.metric];
   struct arena *arena = arena_open();
@@ -337,7 +300,7 @@ static bool validate_part(struct training *training, size_t first, size_t count,
 }
 
 bool fit_validate(struct training *training, double values[TRAINING_VALUES], struct error *error) {
-  struct fitting *fitting = fitting_of(training);
+  struct fitting *fitting = training->own;
   size_t slices = fitting->validation.slices, batch = training->reconstructor.batch;
   double sum[VALIDATED] = {0};
   if (training->task->lists[FIT_DRAW].name) training_run_list(training, FIT_DRAW);

@@ -20,8 +20,8 @@ struct fit_sampler {
   struct graph *graph; /* owns its parameters; NULL: there is none */
   struct optimiser *optimiser;
   double rate; /* of the first epoch; 0: the reconstructor's */
-  void (*bind)(struct training *training, struct world *world); /* its network is this world's from here on */
-  void (*changed)(struct training *training);                   /* after a step of its parameters */
+  struct path *path;   /* that takes its parameters over after a step; NULL: the graph has them */
+  uint32_t *sample;    /* told the number of the running part's first sample; NULL: nobody asks */
 };
 
 /* Own state of these tasks; those with more begin with it. */
@@ -43,10 +43,12 @@ struct fitting {
 struct fitting *fitting_of(const struct training *training);
 
 /* One update on `count` samples of the running epoch (feed_epoch) from `first` on; only enqueues. */
-void training_step(struct training *training, size_t first, size_t count);
+void fit_step(struct training *training, size_t first, size_t count);
 /* Learning rate of what starts at `rate`, in an epoch from 0. */
 double fit_rate(const struct training *training, double rate, uint64_t epoch);
 uint64_t fit_epoch(const struct training *training); /* the running one */
+/* Samples of an update of the epoch; *first is the first one. */
+size_t fit_samples(const struct training *training, uint64_t update, size_t *first);
 /* The number of the running part's first sample, and of the update, over all epochs, below 2^31. */
 uint32_t fit_sample(const struct training *training);
 uint32_t fit_update(const struct training *training);
@@ -101,7 +103,7 @@ bool fit_load(struct training *training, struct split *split, struct error *erro
 bool fit_open(struct training *training, struct error *error);
 void fit_close(struct training *training);
 bool fit_begin(struct training *training, uint64_t epoch, struct error *error);
-void fit_next(struct training *training);
+void training_step(struct training *training); /* the next update of the running epoch */
 bool fit_look(struct training *training, double values[TRAINING_VALUES], struct error *error);
 bool fit_validate(struct training *training, double values[TRAINING_VALUES], struct error *error);
 bool fit_read(struct training *training, struct store *store, struct error *error);
@@ -128,7 +130,7 @@ enum fit_list { FIT_MOVES, FIT_MASKS, FIT_UPDATE, FIT_DRAW, FIT_VALIDATE };
   .network = "unet", .unit = "update", .worked = "images", .advice = "lower train.rate or set train.clip",   \
   .train = {"update", fit_update_values, 1}, .reconstructs = true, .select = SELECT_LOWEST,                  \
   .selected = EPOCH_VAL_LOSS, .epochs = true, .curves = fit_curves, .plan = fit_plan, .load = fit_load,      \
-  .close = fit_close, .begin = fit_begin, .step = fit_next, .look = fit_look, .validate = fit_validate,      \
+  .close = fit_close, .begin = fit_begin, .step = training_step, .look = fit_look, .validate = fit_validate,      \
   .read = fit_read
 
 extern const struct task task_reconstructor, task_round; /* on masks of heuristics; on a policy's */

@@ -5,13 +5,13 @@
 /* ---- numbers ------------------------------------------------------------------------------------------- */
 
 uint32_t fit_sample(const struct training *training) {
-  const struct fitting *fitting = fitting_of(training);
+  const struct fitting *fitting = training->own;
   uint64_t sample = fit_epoch(training) * fitting->train.slices + fitting->first + fitting->done;
   return (uint32_t)(sample % 0x80000000u);
 }
 
 uint32_t fit_update(const struct training *training) {
-  const struct fitting *fitting = fitting_of(training);
+  const struct fitting *fitting = training->own;
   uint64_t first = fitting->first + fitting->done, batch = training->options->train.batch;
   return (uint32_t)((fit_epoch(training) * training->each + first / batch) % 0x80000000u);
 }
@@ -20,12 +20,10 @@ uint32_t fit_update(const struct training *training) {
 
 static void run_zero(struct world *world, void *context) {
   struct training *training = context;
-  const struct fit_sampler *sampler = &fitting_of(training)->sampler;
-  reconstructor_bind(&training->reconstructor, world);
+  const struct fitting *fitting = training->own;
+  (void)world;
   graph_zero_gradients(training->reconstructor.graph);
-  if (!sampler->graph) return;
-  sampler->bind(training, world);
-  graph_zero_gradients(sampler->graph);
+  if (fitting->sampler.graph) graph_zero_gradients(fitting->sampler.graph);
 }
 
 static const struct system zero = {.name = "zero_gradients",
@@ -36,13 +34,14 @@ static const struct system zero = {.name = "zero_gradients",
 /* Parts of a minibatch that the network takes at once; their gradients add up. */
 static bool next_part(struct world *world, void *context, size_t turn) {
   struct training *training = context;
-  struct fitting *fitting = fitting_of(training);
+  struct fitting *fitting = training->own;
   size_t batch = training->reconstructor.batch, done = turn * batch;
   if (done >= fitting->count) return false;
   fitting->done = done;
   feed_deal(&fitting->train, fitting->first + done,
             fitting->count - done < batch ? fitting->count - done : batch);
-  reconstructor_bind(&training->reconstructor, world);
+  if (fitting->sampler.sample) *fitting->sampler.sample = fit_sample(training);
+  (void)world;
   return true;
 }
 
@@ -62,7 +61,7 @@ static struct loss_target target_in(struct world *world) {
 /* Each tile's share stays on the device until the update's loss is read. */
 static void run_loss(struct world *world, void *context) {
   struct training *training = context;
-  struct fitting *fitting = fitting_of(training);
+  struct fitting *fitting = training->own;
   const struct loss_target target = target_in(world);
   size_t images = world_rows(world, TABLE_ENV), image = sizeof(float) * fitting->loss.tiles;
   loss_run(&fitting->loss, &target, world_in(world, BATCH_output).as.m,
@@ -94,7 +93,7 @@ static void run_optimise(struct world *world, void *context) {
   (void)world;
   training->optimiser.rate = fit_rate(training, training->options->train.rate, fit_epoch(training));
   optimise_step(&training->optimiser);
-  reconstructor_changed(&training->reconstructor);
+  path_changed(&training->reconstructor.network.path);
 }
 
 static const struct system optimise = {.name = "optimise_reconstructor",
@@ -105,13 +104,14 @@ static const struct system optimise = {.name = "optimise_reconstructor",
 
 static void run_optimise_masks(struct world *world, void *context) {
   struct training *training = context;
-  const struct fit_sampler *sampler = &fitting_of(training)->sampler;
+  const struct fitting *fitting = training->own;
+  const struct fit_sampler *sampler = &fitting->sampler;
   double own = sampler->rate;
   (void)world;
   sampler->optimiser->rate =
       fit_rate(training, own > 0 ? own : training->options->train.rate, fit_epoch(training));
   optimise_step(sampler->optimiser);
-  if (sampler->changed) sampler->changed(training);
+  if (sampler->path) path_changed(sampler->path);
 }
 
 static const struct system optimise_masks = {.name = "optimise_masks",
@@ -120,11 +120,53 @@ static const struct system optimise_masks = {.name = "optimise_masks",
                                              .writes = LEARN_WRITES(SAMPLER),
                                              .run = run_optimise_masks};
 
+/* ---- one update ---------------------------------------------------------------------------------------- */
+
+double fit_rate(const struct training *training, double rate, uint64_t epoch) {
+  const struct fitting *fitting = training->own;
+  const struct options *options = training->options;
+  double factor = options->train.rate_factor;
+  return options->train.schedule == SCHEDULE_STEP
+             ? optimise_step_rate(rate, factor, options->train.rate_every, (uint32_t)epoch)
+             : optimise_milestone_rate(rate, factor, fitting->milestone, fitting->milestones,
+                                       (uint32_t)epoch);
+}
+
+uint64_t fit_epoch(const struct training *training) {
+  return training->done / training->each;
+}
+
+void fit_step(struct training *training, size_t first, size_t count) {
+  struct fitting *fitting = training->own;
+  const struct options *options = training->options;
+  REQUIRE(count && count <= options->train.batch, "%zu samples an update", count);
+  REQUIRE(fitting->pending < options->train.log_every, "%zu losses are unread", fitting->pending);
+  fitting->first = first;
+  fitting->count = count;
+  schedule_run(&training->list[FIT_UPDATE], training->train.simulation.world);
+  fitting->pending++;
+}
+
+/* Samples of an update of the epoch; *first is the first one. */
+size_t fit_samples(const struct training *training, uint64_t update, size_t *first) {
+  const struct fitting *fitting = training->own;
+  size_t batch = training->options->train.batch;
+  *first = update * batch;
+  size_t left = fitting->train.slices - *first;
+  return left < batch ? left : batch;
+}
+
+void training_step(struct training *training) {
+  size_t first, count = fit_samples(training, training->done % training->each, &first);
+  fit_step(training, first, count);
+}
+
 /* ---- validation ---------------------------------------------------------------------------------------- */
 
 static void run_validation_loss(struct world *world, void *context) {
+  struct fitting *fitting = ((struct training *)context)->own;
   const struct loss_target target = target_in(world);
-  loss_run(&fitting_of(context)->loss, &target, world_in(world, BATCH_output).as.m, NULL,
+  loss_run(&fitting->loss, &target, world_in(world, BATCH_output).as.m, NULL,
            world_rows(world, TABLE_ENV), 1);
 }
 

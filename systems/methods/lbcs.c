@@ -210,6 +210,7 @@ static bool load(struct training *training, struct split *split, struct error *e
   (void)error;
   split->simulation.sampler = &sampler_grown;
   split->simulation.acquisition = training->acquisition;
+  split->simulation.steps = acquisition_steps(&training->acquisition);
   return true;
 }
 

@@ -9,14 +9,14 @@ struct learning *learning_of(const struct training *training) {
 }
 
 static uint32_t next_scan(const struct training *training) {
-  const struct learning *learning = learning_of(training);
+  const struct learning *learning = training->own;
   return learning->first_scan + (uint32_t)(training->done * learning->rollout.scans);
 }
 
 /* From draws of the rollout's own. */
 static void run_shuffle(struct world *world, void *context) {
   struct training *training = context;
-  struct learning *learning = learning_of(training);
+  struct learning *learning = training->own;
   struct random random;
   uint64_t before = next_scan(training) / learning->rollout.scans; /* rollouts, of all rounds */
   uint64_t pass = before * training->options->learn.epochs + learning->epoch;
@@ -33,8 +33,9 @@ static const struct system shuffle_rows = {.name = "shuffle_rows",
 
 static bool next_epoch(struct world *world, void *context, size_t turn) {
   struct training *training = context;
+  struct learning *learning = training->own;
   (void)world;
-  learning_of(training)->epoch = (uint32_t)turn;
+  learning->epoch = (uint32_t)turn;
   return turn < training->options->learn.epochs;
 }
 
@@ -43,7 +44,8 @@ static const struct system repeat_epochs = {
 
 /* A2C's is all rows. */
 static bool next_minibatch(struct world *world, void *context, size_t turn) {
-  struct rollout *rollout = &learning_of(context)->rollout;
+  struct learning *learning = ((struct training *)context)->own;
+  struct rollout *rollout = &learning->rollout;
   size_t first = turn * rollout->most, left = rollout->rows - first;
   (void)world;
   if (first >= rollout->rows) return false;
@@ -95,7 +97,7 @@ static double scheduled(enum learn_schedule schedule, double start, double floor
  * teacher's. */
 static void schedule_weights(struct training *training) {
   const struct options *options = training->options;
-  struct learning *learning = learning_of(training);
+  struct learning *learning = training->own;
   uint64_t taught = learning->clone.rollouts, done = training->done - taught;
   double progress = (double)done / (double)(training->wanted - taught);
   if (taught && !done) training->optimiser.rate = learn_scaled_rate(options);
@@ -108,13 +110,14 @@ static void schedule_weights(struct training *training) {
 }
 
 void learn_step(struct training *training) {
-  struct rollout *rollout = &learning_of(training)->rollout;
-  bool taught = clone_teaches(training);
+  struct learning *learning = training->own;
+  struct rollout *rollout = &learning->rollout;
+  bool taught = training->done < learning->clone.rollouts;
   (taught ? clone_begin : schedule_weights)(training);
   rollout_play(rollout, &training->list[taught ? LEARN_CLONE : LEARN_PLAY], next_scan(training));
   rollout->most = is_ppo(training->options) ? training->options->learn.rows : rollout->rows;
   training->device->phase = "update";
-  training_run_list(training, taught ? LEARN_IMITATE : LEARN_UPDATE);
+  schedule_run(&training->list[taught ? LEARN_IMITATE : LEARN_UPDATE], training->train.simulation.world);
   if (taught) clone_end(training);
   training->device->phase = "";
 }
@@ -136,7 +139,7 @@ static const struct system save_terms = {
 
 /* Tells the return of the last rollout. */
 bool learn_look(struct training *training, double values[TRAINING_VALUES], struct error *error) {
-  struct learning *learning = learning_of(training);
+  struct learning *learning = training->own;
   float *terms = learning->policy.terms;
   size_t rows = learning->rollout.rows;
   double sum[4] = {0}, reward = 0, norm = 0;

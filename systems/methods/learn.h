@@ -82,8 +82,7 @@ void clone_fill_update(struct training *training, struct schedule *schedule);
 /* The teacher's order, and how long it teaches; the rollout is open. */
 bool clone_open(struct training *training, struct error *error);
 
-/* Whether the unit that is next is the teacher's; before and after it. */
-bool clone_teaches(const struct training *training);
+/* Before and after a unit of the teacher's. */
 void clone_begin(struct training *training);
 void clone_end(struct training *training);
 

@@ -178,10 +178,6 @@ bool clone_open(struct training *training, struct error *error) {
 
 /* ---- teaching ------------------------------------------------------------------------------------------ */
 
-bool clone_teaches(const struct training *training) {
-  return training->done < learning_of(training)->clone.rollouts;
-}
-
 /* The cross-entropy alone, and the critic where its estimate is what counts later. */
 void clone_begin(struct training *training) {
   const struct options *options = training->options;

@@ -58,7 +58,6 @@ static void run_draw_masks(struct world *world, void *context) {
   struct loupe *loupe = training_loupe(training);
   size_t images = world_rows(world, TABLE_ENV);
   loupe_number(loupe, fit_update(training), fit_sample(training));
-  loupe_bind(loupe, world);
   loupe_forward(loupe, images);
   kernel_run(world_kernels(world), "loupe_keep", images * world_shape(world, SHAPE_A),
              ARGS(world_written(world, BATCH_drawn), world_part(world, ENV_mask), arg_u32(0)));
@@ -73,9 +72,8 @@ static const struct system draw_masks = {
     .run = run_draw_masks};
 
 static void run_observe_back(struct world *world, void *context) {
-  struct training *training = context;
+  (void)context;
   bool fast = observe_fft_fits(world_height(world), world_width(world));
-  loupe_bind(training_loupe(training), world);
   kernel_run(world_kernels(world), fast ? "observe_back_fft" : "observe_back_direct", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_hybrid),
                   world_in(world, SCENE_phase), world_in(world, ENV_magnitude),
@@ -111,7 +109,6 @@ static void run_draw(struct world *world, void *context) {
   struct training *training = context;
   struct loupe *loupe = training_loupe(training);
   size_t rows = fitting_of(training)->validation.slices, most = loupe->graph->batch;
-  loupe_bind(loupe, world);
   for (size_t first = 0; first < rows; first += most) {
     size_t images = rows - first < most ? rows - first : most;
     loupe_forward_validation(loupe, first, images);
@@ -167,10 +164,6 @@ static bool open_reconstructor(struct training *training, struct error *error) {
       training, &(struct fit_network){.absolute = true, .input_gradient = true, .passes = 1}, error);
 }
 
-static void bind_mask(struct training *training, struct world *world) {
-  loupe_bind(training_loupe(training), world);
-}
-
 static bool measure_mask(struct training *training, struct network_need *need, struct error *error) {
   struct masks_setup setup = fit_masks_setup(training);
   return loupe_measure(&setup, need, error);
@@ -180,8 +173,10 @@ static bool open_mask(struct training *training, struct error *error) {
   struct loupe *loupe = training_loupe(training);
   struct masks_setup setup = fit_masks_setup(training);
   if (!loupe_open(loupe, &setup, error)) return false;
+  loupe_bind(loupe, training->train.simulation.world);
+  loupe_bind(loupe, training->validation.simulation.world);
   fitting_of(training)->sampler = (struct fit_sampler){
-      .graph = loupe->graph, .optimiser = &loupe->optimiser, .rate = training->options->loupe.rate, .bind = bind_mask};
+      .graph = loupe->graph, .optimiser = &loupe->optimiser, .rate = training->options->loupe.rate};
   return true;
 }
 

@@ -97,7 +97,7 @@ const char *policy_task_origin(const struct training *training) {
 
 static void run_zero(struct world *world, void *context) {
   struct policy *policy = ((const struct simulation *)context)->policy;
-  policy_bind(policy, world);
+  if (!world_is_bound(world, BATCH_observation, policy->input)) policy_bind(policy, world);
   graph_zero_gradients(policy->graph);
 }
 
@@ -110,7 +110,7 @@ static void run_optimise(struct world *world, void *context) {
   struct training *training = context;
   (void)world;
   optimise_step(&training->optimiser);
-  policy_changed(&training->policy);
+  path_changed(&training->policy.network.path);
 }
 
 static const struct system optimise = {.name = "optimise_policy",
@@ -122,7 +122,8 @@ static const struct system optimise = {.name = "optimise_policy",
 static void run_backward(struct world *world, void *context) {
   const struct simulation *simulation = context;
   (void)world;
-  policy_backward(simulation->policy, simulation->pass.images);
+  struct policy *policy = simulation->policy;
+  path_backward(&policy->network.path, simulation->pass.images, policy->scale, false);
 }
 
 const struct system system_backward_policy = {.name = "backward_policy",

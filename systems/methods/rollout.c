@@ -47,9 +47,17 @@ static void load_last_value(struct world *world) {
   world_leave(world, before);
 }
 
+/* Where the rollout normalises, the normalised advantages take the place of the others. */
+static void choose_columns(struct rollout *rollout, const struct rollout_setup *setup) {
+  rollout->normalises = setup->normalise;
+  rollout->baseline = setup->baseline;
+  rollout->rewards = setup->baseline == BASELINE_CRITIC ? ROLLOUT_reward : ROLLOUT_centred;
+  rollout->advantages = setup->normalise ? ROLLOUT_normalised : ROLLOUT_advantage;
+}
+
 void rollout_describe(struct rollout *rollout, const struct rollout_setup *setup) {
-  *rollout = (struct rollout){
-      .simulation = setup->simulation, .normalises = setup->normalise, .baseline = setup->baseline};
+  *rollout = (struct rollout){.simulation = setup->simulation};
+  choose_columns(rollout, setup);
 }
 
 /* Scans with numbers in a row share a slice from here on. */
@@ -58,7 +66,6 @@ static void open_group(struct rollout *rollout, const struct rollout_setup *setu
   REQUIRE(rollout->scans % members == 0, "%zu scans in groups of %zu", rollout->scans, members);
   REQUIRE(members > 1 || setup->baseline == BASELINE_CRITIC, "one scan of a slice has no others");
   rollout->simulation->group = (uint32_t)members;
-  rollout->baseline = setup->baseline;
   rollout->group = (struct scan_group){.steps = rollout->steps,
                                        .scans = rollout->scans,
                                        .members = members,
@@ -73,8 +80,8 @@ void rollout_open(struct rollout *rollout, const struct rollout_setup *setup) {
                               .launch = setup->launch < setup->scans ? setup->launch : setup->scans,
                               .gamma = setup->gamma,
                               .lambda = setup->lambda,
-                              .keeps = setup->keep,
-                              .normalises = setup->normalise};
+                              .keeps = setup->keep};
+  choose_columns(rollout, setup);
   REQUIRE(rollout->launch && rollout->launch <= world_capacity(simulation->world, TABLE_ENV),
           "%zu scans a launch; there are %zu environments", rollout->launch,
           world_capacity(simulation->world, TABLE_ENV));
@@ -109,11 +116,10 @@ static bool next_launch(struct world *world, void *context, size_t turn) {
   struct simulation *simulation = rollout->simulation;
   size_t first = turn * rollout->launch, left = rollout->scans - first;
   if (first >= rollout->scans) return false;
-  simulation_number(simulation, rollout->first_scan + (uint32_t)first,
-                     left < rollout->launch ? left : rollout->launch);
+  simulation->first_scan = rollout->first_scan + (uint32_t)first;
+  world_set_rows(world, TABLE_ENV, left < rollout->launch ? left : rollout->launch);
   simulation->rows = (struct rollout_rows){.first = first, .stride = rollout->scans};
   simulation->rollout_row = first;
-  (void)world;
   return true;
 }
 
@@ -123,16 +129,12 @@ static const struct system repeat_launches = {
     .covers = TABLE_BIT(TABLE_ROLLOUT),
     .next = next_launch};
 
-static unsigned reward_of(const struct rollout *rollout) {
-  return rollout->baseline == BASELINE_CRITIC ? ROLLOUT_reward : ROLLOUT_centred;
-}
-
 /* Against a group alone an advantage is what is left to come of the centred rewards, and the critic learns that. */
 static void run_advantage(struct world *world, void *context) {
   const struct rollout *rollout = context;
   bool critic = rollout->baseline != BASELINE_GROUP;
   kernel_run(world_kernels(world), "policy_advantage", rollout->scans,
-             ARGS(arg_unnamed(world_in(world, reward_of(rollout))), world_in(world, ROLLOUT_value),
+             ARGS(arg_unnamed(world_in(world, rollout->rewards)), world_in(world, ROLLOUT_value),
                   world_in(world, ROLLOUT_done), world_in(world, ROLLOUT_last_value),
                   world_out(world, ROLLOUT_advantage), arg_unnamed(world_out(world, ROLLOUT_return)),
                   arg_u32((uint32_t)rollout->steps), arg_f32((float)rollout->gamma),
@@ -156,14 +158,14 @@ void rollout_add_play(struct rollout *rollout, struct schedule *schedule) {
   simulation_add_scan(rollout->simulation, schedule);
   schedule_add(schedule, &system_end, NULL);
   if (rollout->baseline != BASELINE_CRITIC) schedule_add(schedule, &system_centre_rewards, &rollout->group);
-  schedule_add(schedule, &advantage, rollout)->reads |= SET(reward_of(rollout));
+  schedule_add(schedule, &advantage, rollout)->reads |= SET(rollout->rewards);
 }
 
 void rollout_play(struct rollout *rollout, const struct schedule *play, uint32_t first_scan) {
   struct simulation *simulation = rollout->simulation;
   simulation->device->phase = "rollout";
   rollout->first_scan = first_scan;
-  slice_cache_want_scans(simulation, first_scan, rollout->scans);
+  if (simulation->cache) slice_cache_want_scans(simulation, first_scan, rollout->scans);
   schedule_run(play, simulation->world);
   rollout->kept = rollout->keeps;
   simulation->device->phase = "";
@@ -195,7 +197,7 @@ static bool next_pass(struct world *world, void *context, size_t turn) {
   struct rollout *rollout = context;
   struct simulation *simulation = rollout->simulation;
   size_t envs = world_capacity(world, TABLE_ENV), batch = simulation->policy->batch;
-  policy_bind(simulation->policy, world);
+  if (!world_is_bound(world, BATCH_observation, simulation->policy->input)) policy_bind(simulation->policy, world);
   if (rollout->keeps) {
     REQUIRE(turn || rollout->kept, "no rollout since the last update: its activations are gone");
     rollout->kept = false;
@@ -255,7 +257,7 @@ static void run_forward(struct world *world, void *context) {
   if (rollout->keeps)
     policy_forward_kept(policy, rollout->rows);
   else
-    policy_forward(policy, rollout->simulation->pass.images);
+    path_forward(&policy->network.path, rollout->simulation->pass.images);
 }
 
 static const struct system forward = {.name = "forward_policy",
@@ -264,11 +266,6 @@ static const struct system forward = {.name = "forward_policy",
                                       .writes = SET(BATCH_logits) | SET(BATCH_value) | FORWARD_WRITES(POLICY),
                                       .run = run_forward};
 
-/* Where the rollout normalises, the normalised advantages take the place of the others. */
-static unsigned advantage_of(const struct rollout *rollout) {
-  return rollout->normalises ? ROLLOUT_normalised : ROLLOUT_advantage;
-}
-
 static void run_loss(struct world *world, void *context) {
   const struct rollout *rollout = context;
   struct policy_update update = rollout->update;
@@ -276,7 +273,7 @@ static void run_loss(struct world *world, void *context) {
   update.order = world_in(world, ROLLOUT_order).as.m;
   update.action = world_in(world, ROLLOUT_action).as.m;
   update.log_prob = world_in(world, ROLLOUT_log_prob).as.m;
-  update.advantage = world_in(world, advantage_of(rollout)).as.m;
+  update.advantage = world_in(world, rollout->advantages).as.m;
   update.target = world_in(world, ROLLOUT_return).as.m;
   update.terms = world_part(world, ROLLOUT_terms).as.m;
   policy_loss(rollout->simulation->policy, &update, rollout->row, images,
@@ -310,7 +307,7 @@ void rollout_add_gradient(struct rollout *rollout, struct schedule *schedule) {
     add_gather(rollout, schedule);
   struct system *pass = schedule_add(schedule, &forward, rollout);
   if (rollout->keeps) pass->reads ^= SET(BATCH_observation) | SET(POLICY_kept);
-  schedule_add(schedule, &loss, rollout)->reads |= SET(advantage_of(rollout));
+  schedule_add(schedule, &loss, rollout)->reads |= SET(rollout->advantages);
   schedule_add(schedule, &system_backward_policy, rollout->simulation);
   schedule_add(schedule, &system_end, NULL);
 }

@@ -29,6 +29,7 @@ struct rollout {
   bool kept;                   /* they are there */
   bool normalises;             /* advantages, within every update */
   enum learn_baseline baseline;
+  unsigned rewards, advantages; /* columns: what advantages are of; what an update learns from */
   struct scan_group group;     /* scans of a slice, where the baseline is theirs */
   uint32_t first_scan;         /* of the rollout that is played */
   size_t most;                 /* rows of an update, to normalise */

@@ -3,13 +3,13 @@
  * reconstruction. */
 #include "systems/methods/fit.h"
 #include "systems/methods/method.h"
-#include "systems/networks/tau.h"
+#include "systems/scan/sequence.h"
 #include "systems/scan/systems.h"
 
 struct tau_training {
   struct fitting fitting; /* first */
   struct tau tau;
-  uint32_t step; /* the running one */
+  struct tau_steps steps; /* of the running part */
 };
 
 static struct tau_training *own_of(const struct training *training) {
@@ -19,109 +19,6 @@ static struct tau_training *own_of(const struct training *training) {
 struct tau *training_tau(const struct training *training) {
   return &own_of(training)->tau;
 }
-
-/* ---- forward ------------------------------------------------------------------------------------------- */
-
-static void run_encode(struct world *world, void *context) {
-  struct training *training = context;
-  tau_encode(training_tau(training), world, world_in(world, ENV_slice), 0, fit_sample(training),
-             world_rows(world, TABLE_ENV));
-}
-
-/* tau_add_forward adds the slices' images or k-space. */
-static const struct system encode_slices = {.name = "encode_slices",
-                                            .doc = "the sampler's slices, and what keys its draws",
-                                            .reads = SET(ENV_slice),
-                                            .run = run_encode};
-
-static bool next_step(struct world *world, void *context, size_t turn) {
-  struct training *training = context;
-  (void)world;
-  own_of(training)->step = (uint32_t)turn;
-  return turn < training_tau(training)->steps;
-}
-
-static const struct system repeat_steps = {
-    .name = "steps", .doc = "tau of them, and a reconstruction before each", .next = next_step};
-
-static void run_sample(struct world *world, void *context) {
-  struct training *training = context;
-  tau_forward(training_tau(training), own_of(training)->step, world_rows(world, TABLE_ENV));
-  reconstructor_bind(&training->reconstructor, world);
-}
-
-static const struct system forward_sampler = {
-    .name = "forward_sampler",
-    .doc = "the sampler's forward pass: actions of the step before, and what the reconstructor sees of them",
-    .reads = FORWARD_READS(SAMPLER),
-    .writes = FORWARD_WRITES(SAMPLER),
-    .run = run_sample};
-
-static void run_look(struct world *world, void *context) {
-  struct training *training = context;
-  struct tau *tau = training_tau(training);
-  reconstructor_forward(&training->reconstructor, world_rows(world, TABLE_ENV));
-  tau_look(tau, own_of(training)->step, world_rows(world, TABLE_ENV));
-}
-
-static const struct system look = {.name = "forward_reconstruction",
-                                   .doc = "the reconstructor's forward pass, shown to the next step",
-                                   .reads = SET(BATCH_input) | FORWARD_READS(RECONSTRUCTOR),
-                                   .writes = SET(BATCH_output) | FORWARD_WRITES(RECONSTRUCTOR),
-                                   .run = run_look};
-
-static void run_last(struct world *world, void *context) {
-  struct training *training = context;
-  own_of(training)->step = training_tau(training)->steps;
-  run_sample(world, training);
-}
-
-static const struct system forward_last = {
-    .name = "forward_last",
-    .doc = "the sampler's forward pass: actions of the last step, and what the reconstructor sees of all",
-    .reads = FORWARD_READS(SAMPLER),
-    .writes = SET(BATCH_input) | FORWARD_WRITES(SAMPLER),
-    .run = run_last};
-
-/* ---- backward ------------------------------------------------------------------------------------------ */
-
-/* From the last step to the first; a sampler that does not look at reconstructions ends with the last. */
-static bool next_back(struct world *world, void *context, size_t turn) {
-  struct training *training = context;
-  const struct tau *tau = training_tau(training);
-  (void)world;
-  if (turn >= (tau->adaptive ? tau->steps : 1)) return false;
-  own_of(training)->step = tau->steps - (uint32_t)turn;
-  return true;
-}
-
-static const struct system repeat_back = {
-    .name = "steps_back", .doc = "steps, the last one first", .next = next_back};
-
-static void run_sample_back(struct world *world, void *context) {
-  struct training *training = context;
-  tau_backward(training_tau(training), own_of(training)->step, world_rows(world, TABLE_ENV));
-  reconstructor_bind(&training->reconstructor, world);
-}
-
-static const struct system backward_sampler = {
-    .name = "backward_sampler",
-    .doc = "the sampler's backward pass, to the reconstruction that it has looked at",
-    .reads = SET(BATCH_input_gradient) | BACKWARD_READS(SAMPLER),
-    .writes = BACKWARD_WRITES(SAMPLER),
-    .run = run_sample_back};
-
-/* Nothing learns before the first reconstruction. */
-static void run_look_back(struct world *world, void *context) {
-  struct training *training = context;
-  reconstructor_backward_level(&training->reconstructor, world_rows(world, TABLE_ENV), own_of(training)->step > 1);
-}
-
-static const struct system look_back = {.name = "backward_reconstruction",
-                                        .doc = "the reconstructor's backward pass of that reconstruction",
-                                        .reads = SET(BATCH_output_gradient) | BACKWARD_READS(RECONSTRUCTOR),
-                                        .writes = SET(BATCH_input_gradient) | BACKWARD_WRITES(RECONSTRUCTOR),
-                                        .run = run_look_back};
 
 /* ---- validation ----------------------------------------------------------------------------- */
 
@@ -146,12 +43,11 @@ static void run_draw(struct world *world, void *context) {
   struct tau *tau = training_tau(training);
   const uint32_t start = 0x80000000u;
   size_t first = fitting_of(training)->validation.sample, images = world_rows(world, TABLE_ENV);
-  tau_watch(tau, world);
   if (tau->adaptive) world_touch(world, FORWARD_READS(RECONSTRUCTOR), FORWARD_WRITES(RECONSTRUCTOR));
   tau_encode(tau, world, world_in(world, EPOCH_slice), first, start + (uint32_t)first, images);
   tau_run(tau, images);
   kernel_run(world_kernels(world), "loupe_keep", images * tau->acquisition.shape.actions,
-             ARGS(graph_arg(ARG_IN, tau_mask(tau, tau->steps)), world_part(world, EPOCH_mask),
+             ARGS(graph_arg(ARG_IN, graph_value(tau->graph, tau->net.mask[tau->steps])), world_part(world, EPOCH_mask),
                   arg_u32((uint32_t)first)));
 }
 
@@ -167,27 +63,29 @@ static const struct system draw_validation = {
 /* ---- lists ---------------------------------------------------------------------------------------------- */
 
 static void add_there(struct training *training, struct schedule *schedule) {
+  struct tau_steps *steps = &own_of(training)->steps;
   const struct options *options = training->options;
   bool adaptive = options->tau.adaptive;
-  schedule_add(schedule, &encode_slices, training)->reads |= tau_encode_reads(training->options);
-  schedule_add(schedule, &repeat_steps, training);
-  struct system *sample = schedule_add(schedule, &forward_sampler, training);
+  schedule_add(schedule, &system_encode_slices, steps)->reads |= tau_encode_reads(training->options);
+  schedule_add(schedule, &system_repeat_tau, steps);
+  struct system *sample = schedule_add(schedule, &system_forward_sampler, steps);
   if (adaptive) sample->writes |= SET(BATCH_input);
   if (options->acquisition.geometry == GEOMETRY_POINTS && options->tau.steps == 1) { /* before it, nothing is drawn */
     sample->reads &= ~FORWARD_READS(SAMPLER);
     sample->writes &= ~FORWARD_WRITES(SAMPLER);
   }
-  if (adaptive) schedule_add(schedule, &look, training);
+  if (adaptive) schedule_add(schedule, &system_look, steps);
   schedule_add(schedule, &system_end, NULL);
-  schedule_add(schedule, &forward_last, training);
+  schedule_add(schedule, &system_forward_last, steps);
 }
 
 static void add_back(struct training *training, struct schedule *schedule) {
+  struct tau_steps *steps = &own_of(training)->steps;
   bool adaptive = training->options->tau.adaptive;
-  schedule_add(schedule, &repeat_back, training);
-  struct system *back = schedule_add(schedule, &backward_sampler, training);
+  schedule_add(schedule, &system_repeat_back, steps);
+  struct system *back = schedule_add(schedule, &system_backward_sampler, steps);
   if (adaptive) back->writes |= SET(BATCH_output_gradient);
-  struct system *seen = adaptive ? schedule_add(schedule, &look_back, training) : NULL;
+  struct system *seen = adaptive ? schedule_add(schedule, &system_look_back, steps) : NULL;
   if (seen && training->options->tau.steps == 1) seen->writes &= ~SET(BATCH_input_gradient);
   schedule_add(schedule, &system_end, NULL);
 }
@@ -215,14 +113,6 @@ static bool open_reconstructor(struct training *training, struct error *error) {
       training, &(struct fit_network){.input_gradient = true, .passes = tau_passes(training->options)}, error);
 }
 
-static void bind_sampler(struct training *training, struct world *world) {
-  tau_watch(training_tau(training), world);
-}
-
-static void change_sampler(struct training *training) {
-  tau_changed(training_tau(training));
-}
-
 static bool measure_sampler(struct training *training, struct network_need *need, struct error *error) {
   struct masks_setup setup = fit_masks_setup(training);
   return tau_measure(&setup, need, error);
@@ -232,11 +122,13 @@ static bool open_sampler(struct training *training, struct error *error) {
   struct tau *tau = training_tau(training);
   struct masks_setup setup = fit_masks_setup(training);
   if (!tau_open(tau, &setup, &training->reconstructor, error)) return false;
+  tau_watch(tau);
   fitting_of(training)->sampler = (struct fit_sampler){.graph = tau_parameters(tau),
                                                        .optimiser = &tau->optimiser,
                                                        .rate = training->options->tau.rate,
-                                                       .bind = bind_sampler,
-                                                       .changed = change_sampler};
+                                                       .path = tau->points ? &tau->sampler.network.path : NULL,
+                                                       .sample = &own_of(training)->steps.sample};
+  own_of(training)->steps.tau = tau;
   return true;
 }
 
@@ -308,14 +200,14 @@ const struct task task_tau_step = {
     .describe = describe,
     .open = fit_open};
 
-static const struct system *const tau_systems[] = {&encode_slices,
-                                                   &repeat_steps,
-                                                   &forward_sampler,
-                                                   &look,
-                                                   &forward_last,
-                                                   &repeat_back,
-                                                   &backward_sampler,
-                                                   &look_back,
+static const struct system *const tau_systems[] = {&system_encode_slices,
+                                                   &system_repeat_tau,
+                                                   &system_forward_sampler,
+                                                   &system_look,
+                                                   &system_forward_last,
+                                                   &system_repeat_back,
+                                                   &system_backward_sampler,
+                                                   &system_look_back,
                                                    &repeat_draws,
                                                    &draw_validation,
                                                    NULL};

@@ -118,7 +118,7 @@ void trajectories_play(struct trajectories *trajectories, const struct schedule 
 static bool next_pass(struct world *world, void *context, size_t turn) {
   struct trajectories *trajectories = context;
   struct simulation *simulation = trajectories->setup.simulation;
-  policy_bind(simulation->policy, world);
+  if (!world_is_bound(world, BATCH_observation, simulation->policy->input)) policy_bind(simulation->policy, world);
   return pass_take(&simulation->pass, turn, trajectories_images(trajectories), simulation->policy->batch);
 }
 

@@ -90,7 +90,7 @@ void loupe_bind(struct loupe *loupe, struct world *world) {
   world_bind(world, BATCH_drawn, graph_value(loupe->graph, loupe->net.mask), rows);
   if (!loupe->views) /* else the graph goes on from the mask, and keeps no gradient of it */
     world_bind(world, BATCH_drawn_gradient, graph_gradient(loupe->graph, loupe->net.mask), rows);
-  network_watch(loupe->graph, &loupe->watch, world, SAMPLER_parameters);
+  watch_graph(&loupe->watch, loupe->graph, SAMPLER_parameters);
 }
 
 static void number(struct loupe *loupe, uint32_t first, uint32_t stride, size_t images) {
@@ -133,7 +133,7 @@ size_t loupe_observed_bytes(const struct loupe *loupe, size_t images) {
 }
 
 void loupe_backward(struct loupe *loupe) {
-  network_touch(&loupe->watch, loupe->views ? 0 : SET(BATCH_drawn_gradient), 0);
+  watch_touch(&loupe->watch, loupe->views ? 0 : SET(BATCH_drawn_gradient), 0);
   graph_backward(loupe->graph);
 }
 

@@ -22,7 +22,7 @@ struct loupe {
   struct graph *graph;            /* NULL: no mask is learned */
   struct net_loupe net;
   struct optimiser optimiser;
-  struct network_watch watch;
+  struct watch watch;
 };
 
 /* The parameters are those of a new training. */

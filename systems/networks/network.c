@@ -10,12 +10,12 @@ _Static_assert((int)STREAM_START == (int)GRAPH_STREAM, "parameters start from th
 static bool build_graph(struct network *network, struct graph **graph, struct error *error) {
   graph_open(graph);
   network->out = network->setup.append(network->setup.owner, *graph, &network->in);
-  network->heads = network->out.node + 1 < (*graph)->nodes;
+  network->path.heads = network->out.node + 1 < (*graph)->nodes;
   return graph_good(*graph, error);
 }
 
 static bool build(struct network *network, struct error *error) {
-  return build_graph(network, &network->graph, error);
+  return build_graph(network, &network->path.graph, error);
 }
 
 static bool plan(struct network *network, struct graph *graph, size_t batch, struct error *error) {
@@ -25,20 +25,20 @@ static bool plan(struct network *network, struct graph *graph, size_t batch, str
                                     .batch = batch,
                                     .train = setup->train,
                                     .input_gradient = setup->input_gradient,
-                                    .parameters = graph == network->graph ? NULL : network->graph};
+                                    .parameters = graph == network->path.graph ? NULL : network->path.graph};
   return graph_plan(graph, &graph_setup, error);
 }
 
 static size_t input_bytes(const struct network *network) {
-  return sizeof(float) * graph_elements(network->graph, network->in) * network_room(network);
+  return sizeof(float) * graph_elements(network->path.graph, network->in) * network_room(network);
 }
 
 static size_t output_bytes(const struct network *network) {
-  return sizeof(float) * graph_elements(network->graph, network->out) * network_room(network);
+  return sizeof(float) * graph_elements(network->path.graph, network->out) * network_room(network);
 }
 
 size_t network_room(const struct network *network) {
-  return network->batch + (network->fused ? network->batch % 2 : 0);
+  return network->path.batch + (network->fused ? network->path.batch % 2 : 0);
 }
 
 /* ---- memory -------------------------------------------------------------------------------------------- */
@@ -57,27 +57,27 @@ static size_t bytes_of(const struct network_need *need, size_t images) {
 /* Bytes of what is opened after it: its optimiser's two moments, the loss, and the networks beside. */
 static size_t bytes_beside(const struct network *network, size_t images) {
   const struct network_setup *setup = &network->setup;
-  size_t bytes = setup->train ? 2 * sizeof(float) * network->graph->elements + setup->loss_image * images : 0;
+  size_t bytes = setup->train ? 2 * sizeof(float) * network->path.graph->elements + setup->loss_image * images : 0;
   for (const struct network_need *need = setup->beside; need->desc; need++) bytes += bytes_of(need, images);
   return bytes;
 }
 
 size_t network_spare(const struct network *network) {
-  size_t wanted = bytes_beside(network, network->batch), left = memory_left(network);
+  size_t wanted = bytes_beside(network, network->path.batch), left = memory_left(network);
   return left > wanted ? left - wanted : 0;
 }
 
 static size_t portable_bytes(const struct network *network, size_t images) {
   const struct network_setup *setup = &network->setup;
-  size_t activations = graph_measure(network->graph, images, setup->train, setup->input_gradient);
+  size_t activations = graph_measure(network->path.graph, images, setup->train, setup->input_gradient);
   if (activations > SIZE_MAX / 64) return NO_ALLOCATION;
-  return network->passes * activations + sizeof(float) * network->graph->elements * (setup->train ? 2 : 1) +
+  return network->path.passes * activations + sizeof(float) * network->path.graph->elements * (setup->train ? 2 : 1) +
          (setup->bytes ? setup->bytes(setup->owner, images) : 0) + bytes_beside(network, images);
 }
 
 /* The largest batch of which all fits; 0: not one image. */
 static size_t find_room(const struct network *network) {
-  size_t low = 0, high = network->batch, left = memory_left(network);
+  size_t low = 0, high = network->path.batch, left = memory_left(network);
   while (low < high) {
     size_t middle = (low + high + 1) / 2;
     if (portable_bytes(network, middle) <= left)
@@ -92,14 +92,14 @@ static size_t find_room(const struct network *network) {
  * make it too much, never too little. */
 static bool measure_fused(const struct network *network, size_t *bytes, size_t *image, struct error *error) {
   const struct network_setup *setup = &network->setup;
-  size_t in = graph_elements(network->graph, network->in), out = graph_elements(network->graph, network->out);
-  size_t values = network->passes * (in + out) + out + (setup->input_gradient ? in : 0);
+  size_t in = graph_elements(network->path.graph, network->in), out = graph_elements(network->path.graph, network->out);
+  size_t values = network->path.passes * (in + out) + out + (setup->input_gradient ? in : 0);
   size_t two, four;
-  struct block_setup blocks = {2, setup->precision, setup->train, setup->input_gradient, network->passes};
-  if (!blocks_measure(network->graph, setup->device, &blocks, &two, error)) return false;
+  struct block_setup blocks = {2, setup->precision, setup->train, setup->input_gradient, network->path.passes};
+  if (!blocks_measure(network->path.graph, setup->device, &blocks, &two, error)) return false;
   blocks.batch = 4;
-  if (!blocks_measure(network->graph, setup->device, &blocks, &four, error)) return false;
-  *bytes += two + graph_measure(network->graph, 1, setup->train, setup->input_gradient);
+  if (!blocks_measure(network->path.graph, setup->device, &blocks, &four, error)) return false;
+  *bytes += two + graph_measure(network->path.graph, 1, setup->train, setup->input_gradient);
   *image = (four - two) / 2 + values * sizeof(float);
   return true;
 }
@@ -107,15 +107,15 @@ static bool measure_fused(const struct network *network, size_t *bytes, size_t *
 static bool measure(const struct network *network, size_t *bytes, size_t *image, struct error *error) {
   const struct network_setup *setup = &network->setup;
   struct error reason;
-  *bytes = (setup->train ? 4 : 1) * sizeof(float) * network->graph->elements;
-  *image = network->passes * graph_measure(network->graph, 1, setup->train, setup->input_gradient);
-  return setup->portable || !blocks_fit(network->graph, setup->device, &reason) ||
+  *bytes = (setup->train ? 4 : 1) * sizeof(float) * network->path.graph->elements;
+  *image = network->path.passes * graph_measure(network->path.graph, 1, setup->train, setup->input_gradient);
+  return setup->portable || !blocks_fit(network->path.graph, setup->device, &reason) ||
          measure_fused(network, bytes, image, error);
 }
 
 static struct network described(const struct network_setup *setup) {
-  return (struct network){
-      .setup = *setup, .batch = setup->batch, .passes = setup->passes ? setup->passes : 1};
+  return (struct network){.setup = *setup,
+                          .path = {.batch = setup->batch, .passes = setup->passes ? setup->passes : 1}};
 }
 
 /* What it would take. */
@@ -123,7 +123,7 @@ static bool measure_setup(const struct network_setup *setup, struct network_need
   struct network network = described(setup);
   *need = (struct network_need){.desc = setup->desc, .batch = setup->batch};
   bool good = build(&network, error) && measure(&network, &need->bytes, &need->image, error);
-  graph_close(network.graph);
+  graph_close(network.path.graph);
   return good;
 }
 
@@ -150,7 +150,7 @@ static const char *list_needs(const struct network *network, size_t images, stru
   measure_setup(setup, &own, &error);
   size_t loss = setup->train ? setup->loss_image * images : 0, all = own.bytes + own.image * images + loss;
   const char *text = arena_text(arena, "%s %.1f MiB", setup->desc->name, mebi(all - loss));
-  if (network->passes > 1) text = arena_text(arena, "%s (%zu passes)", text, network->passes);
+  if (network->path.passes > 1) text = arena_text(arena, "%s (%zu passes)", text, network->path.passes);
   for (const struct network_need *need = setup->beside; need->desc; need++) {
     size_t more = bytes_of(need, images);
     text = arena_text(arena, "%s, %s %.1f MiB", text, need->desc->name, mebi(more));
@@ -187,7 +187,7 @@ static bool refuse(const struct network *network, const char *reason, struct err
   const struct device *device = network->setup.device;
   struct arena *arena = arena_open();
   fail(error, "%s needs %s; %s has %.1f MiB left%s%.600s: lower %s",
-       network->setup.train ? "training" : "the network", list_needs(network, network->batch, arena),
+       network->setup.train ? "training" : "the network", list_needs(network, network->path.batch, arena),
        device->facts.name, mebi(memory_left(network)), *reason ? ": " : "", reason, list_keys(network, arena));
   arena_close(arena);
   return false;
@@ -195,7 +195,7 @@ static bool refuse(const struct network *network, const char *reason, struct err
 
 /* Whether what the caller still opens has room beside the network. */
 static bool check_room(const struct network *network, struct error *error) {
-  size_t need = bytes_beside(network, network->batch), left = memory_left(network);
+  size_t need = bytes_beside(network, network->path.batch), left = memory_left(network);
   if (!network->setup.train || need <= left) return true;
   return fail(error, "no room for %.1f MiB beside it", mebi(need));
 }
@@ -203,12 +203,12 @@ static bool check_room(const struct network *network, struct error *error) {
 static void tell_room(const struct network *network) {
   const struct device *device = network->setup.device;
   struct arena *arena = arena_open();
-  if (network->batch < network->setup.batch)
+  if (network->path.batch < network->setup.batch)
     log_info("%s has room for %zu image%s a pass through %s, of the %zu asked for", device->facts.name,
-             network->batch, plural(network->batch), network->setup.desc->name, network->setup.batch);
+             network->path.batch, plural(network->path.batch), network->setup.desc->name, network->setup.batch);
   if (!network->setup.planned)
     log_detail("%s needs %s; %s has %.1f MiB left", network->setup.train ? "training" : "the network",
-             list_needs(network, network->batch, arena), device->facts.name, mebi(memory_left(network)));
+             list_needs(network, network->path.batch, arena), device->facts.name, mebi(memory_left(network)));
   arena_close(arena);
 }
 
@@ -219,17 +219,17 @@ static bool open_parts(struct network *network, struct error *error) {
   return !setup->open || setup->open(setup->owner, network_room(network), error);
 }
 
-static void find_ends(const struct network *network, struct network_pass *pass) {
+static void find_ends(const struct network *network, struct path_pass *pass) {
   pass->ends.input = graph_value(pass->graph, network->in);
   pass->ends.output = graph_value(pass->graph, network->out);
   if (network->setup.train) pass->ends.output_gradient = graph_gradient(pass->graph, network->out);
   if (network->setup.input_gradient) pass->ends.input_gradient = graph_gradient(pass->graph, network->in);
 }
 
-static bool open_pass(struct network *network, struct network_pass *pass, struct error *error) {
-  pass->graph = network->graph;
-  if ((pass != network->pass && !build_graph(network, &pass->graph, error)) ||
-      !plan(network, pass->graph, network->batch, error))
+static bool open_pass(struct network *network, struct path_pass *pass, struct error *error) {
+  pass->graph = network->path.graph;
+  if ((pass != network->path.pass && !build_graph(network, &pass->graph, error)) ||
+      !plan(network, pass->graph, network->path.batch, error))
     return false;
   find_ends(network, pass);
   return true;
@@ -237,16 +237,16 @@ static bool open_pass(struct network *network, struct network_pass *pass, struct
 
 /* As many images a pass as fit; what needs one allocation that is too large is refused by the plan that follows. */
 static bool fit_batch(struct network *network, struct error *error) {
-  network->graph->largest = network->setup.device->facts.largest;
+  network->path.graph->largest = network->setup.device->facts.largest;
   size_t room = find_room(network);
-  if (room < network->batch) network->batch = room ? room : 1;
+  if (room < network->path.batch) network->path.batch = room ? room : 1;
   return room || portable_bytes(network, 1) == NO_ALLOCATION || refuse(network, "", error);
 }
 
 static bool open_portable(struct network *network, struct error *error) {
   if (!fit_batch(network, error)) return false;
-  for (size_t p = 0; p < network->passes; p++)
-    if (!open_pass(network, &network->pass[p], error)) return false;
+  for (size_t p = 0; p < network->path.passes; p++)
+    if (!open_pass(network, &network->path.pass[p], error)) return false;
   if (!open_parts(network, error)) return false;
   struct error reason;
   return check_room(network, &reason) || refuse(network, reason.text, error);
@@ -263,8 +263,8 @@ static bool need_buffer(struct network *network, cl_mem *used, cl_mem *own, size
 
 /* Gradients of the network's input and output are those of the pass that is run backward: all passes share them. */
 static bool open_gradients(struct network *network, struct error *error) {
-  struct network_ends *shared = &network->shared, used = {0};
-  return (!network->setup.train || network->heads ||
+  struct path_ends *shared = &network->shared, used = {0};
+  return (!network->setup.train || network->path.heads ||
           need_buffer(network, &used.output_gradient, &shared->output_gradient, output_bytes(network),
                       "the output's gradient", error)) &&
          (!network->setup.input_gradient ||
@@ -274,11 +274,11 @@ static bool open_gradients(struct network *network, struct error *error) {
 
 static bool open_buffers(struct network *network, struct error *error) {
   if (!open_gradients(network, error)) return false;
-  for (size_t p = 0; p < network->passes; p++) {
-    struct network_ends *ends = &network->pass[p].ends, *own = &network->pass[p].own;
-    if (network->heads) {
-      ends->output = graph_value(network->graph, network->out);
-      if (network->setup.train) ends->output_gradient = graph_gradient(network->graph, network->out);
+  for (size_t p = 0; p < network->path.passes; p++) {
+    struct path_ends *ends = &network->path.pass[p].ends, *own = &network->path.pass[p].own;
+    if (network->path.heads) {
+      ends->output = graph_value(network->path.graph, network->out);
+      if (network->setup.train) ends->output_gradient = graph_gradient(network->path.graph, network->out);
     } else {
       ends->output_gradient = network->shared.output_gradient;
       ends->input_gradient = network->shared.input_gradient;
@@ -295,42 +295,42 @@ static void close_buffers(struct network *network) {
   struct device *device = network->setup.device;
   device_release(device, network->shared.output_gradient, output_bytes(network));
   device_release(device, network->shared.input_gradient, input_bytes(network));
-  for (size_t p = 0; p < network->passes; p++) {
-    device_release(device, network->pass[p].own.input, input_bytes(network));
-    device_release(device, network->pass[p].own.output, output_bytes(network));
+  for (size_t p = 0; p < network->path.passes; p++) {
+    device_release(device, network->path.pass[p].own.input, input_bytes(network));
+    device_release(device, network->path.pass[p].own.output, output_bytes(network));
   }
 }
 
 /* All but the choice of the path and of the batch. */
 static void close_all(struct network *network) {
   if (network->setup.close) network->setup.close(network->setup.owner);
-  blocks_close(network->blocks);
-  if (network->graph && network->fused) close_buffers(network);
-  for (size_t p = 1; p < network->passes; p++) graph_close(network->pass[p].graph);
-  graph_close(network->graph);
-  memset(network->pass, 0, sizeof network->pass);
-  network->shared = (struct network_ends){0};
-  network->blocks = NULL;
-  network->graph = NULL;
+  blocks_close(network->path.blocks);
+  if (network->path.graph && network->fused) close_buffers(network);
+  for (size_t p = 1; p < network->path.passes; p++) graph_close(network->path.pass[p].graph);
+  graph_close(network->path.graph);
+  memset(network->path.pass, 0, sizeof network->path.pass);
+  network->shared = (struct path_ends){0};
+  network->path.blocks = NULL;
+  network->path.graph = NULL;
 }
 
 /* Without heads the graph holds the parameters only; one image of activations is planned and not used. */
 static bool plan_fused(struct network *network, struct error *error) {
   enum device_matrix matrix = network->setup.device->facts.matrix;
-  network->pass[0].graph = network->graph;
-  if (!network->heads) return plan(network, network->graph, 1, error);
-  graph_give(network->graph, network->out);
+  network->path.pass[0].graph = network->path.graph;
+  if (!network->path.heads) return plan(network, network->path.graph, 1, error);
+  graph_give(network->path.graph, network->out);
   if (matrix == MATRIX_NVIDIA || matrix == MATRIX_EMULATED)
-    network->graph->products = network->setup.precision == BLOCK_F32 ? PRODUCTS_SPLIT : PRODUCTS_ROUNDED;
-  return plan(network, network->graph, network->batch, error);
+    network->path.graph->products = network->setup.precision == BLOCK_F32 ? PRODUCTS_SPLIT : PRODUCTS_ROUNDED;
+  return plan(network, network->path.graph, network->path.batch, error);
 }
 
 static bool try_fused(struct network *network, struct error *error) {
   const struct network_setup *setup = &network->setup;
-  struct block_setup block_setup = {network->batch, setup->precision, setup->train, setup->input_gradient,
-                                    network->passes};
+  struct block_setup block_setup = {network->path.batch, setup->precision, setup->train, setup->input_gradient,
+                                    network->path.passes};
   return plan_fused(network, error) && open_parts(network, error) && open_buffers(network, error) &&
-         blocks_open(&network->blocks, network->graph, setup->device, setup->kernels, &block_setup, error) &&
+         blocks_open(&network->path.blocks, network->path.graph, setup->device, setup->kernels, &block_setup, error) &&
          check_room(network, error);
 }
 
@@ -341,8 +341,8 @@ static bool open_fused(struct network *network, struct error *error) {
     struct error reason = *error;
     close_all(network);
     if (!build(network, error)) return false;
-    if (network->setup.whole || network->batch == 1) return refuse(network, reason.text, error);
-    network->batch /= 2;
+    if (network->setup.whole || network->path.batch == 1) return refuse(network, reason.text, error);
+    network->path.batch /= 2;
   }
   return true;
 }
@@ -354,7 +354,7 @@ static bool open_fused_or_portable(struct network *network, struct error *error)
   if (setup->device->facts.matrix != MATRIX_AMD || setup->precision != BLOCK_F32 || setup->whole) return false;
   log_warning("the fused network does not open, the portable path is taken: %s", error->text);
   network->fused = false;
-  network->batch = setup->batch;
+  network->path.batch = setup->batch;
   return open_portable(network, error);
 }
 
@@ -364,7 +364,7 @@ static bool open_fused_or_portable(struct network *network, struct error *error)
 static bool choose_path(const struct network *network, bool *fused, struct error *error) {
   const struct network_setup *setup = &network->setup;
   struct error reason = {.text = "it was not wanted"};
-  *fused = !setup->portable && blocks_fit(network->graph, setup->device, &reason);
+  *fused = !setup->portable && blocks_fit(network->path.graph, setup->device, &reason);
   if (*fused || setup->precision == BLOCK_F32 || setup->any_path) return true;
   return fail(error,
               "%s is %s, and the portable path computes in f32 only; set it to f32; the fused one cannot run: "
@@ -375,7 +375,7 @@ static bool choose_path(const struct network *network, bool *fused, struct error
 bool network_check_path(const struct network_setup *setup, struct error *error) {
   struct network network = described(setup);
   bool fused, good = build(&network, error) && choose_path(&network, &fused, error);
-  graph_close(network.graph);
+  graph_close(network.path.graph);
   return good;
 }
 
@@ -387,8 +387,8 @@ static bool open_path(struct network *network, struct error *error) {
 
 bool network_open(struct network *network, const struct network_setup *setup, struct error *error) {
   *network = described(setup);
-  REQUIRE(network->passes <= NETWORK_PASSES, "%zu passes; there are at most %d", network->passes,
-          NETWORK_PASSES);
+  REQUIRE(network->path.passes <= PATH_PASSES, "%zu passes; there are at most %d", network->path.passes,
+          PATH_PASSES);
   if (build(network, error) && open_path(network, error)) {
     tell_room(network);
     return true;
@@ -409,78 +409,13 @@ static void replace(struct network *network, cl_mem *own, cl_mem *used, cl_mem l
   *used = lent;
 }
 
-void network_share(struct network *network, size_t number, const struct network_ends *ends) {
-  struct network_pass *pass = &network->pass[number];
-  REQUIRE(network->fused && number < network->passes, "pass %zu; there are %zu", number, network->passes);
+void network_share(struct network *network, size_t number, const struct path_ends *ends) {
+  struct path_pass *pass = &network->path.pass[number];
+  REQUIRE(network->fused && number < network->path.passes, "pass %zu; there are %zu", number, network->path.passes);
   replace(network, &pass->own.input, &pass->ends.input, ends->input, input_bytes(network));
   replace(network, &pass->own.output, &pass->ends.output, ends->output, output_bytes(network));
   if (ends->output_gradient) pass->ends.output_gradient = ends->output_gradient;
   if (ends->input_gradient) pass->ends.input_gradient = ends->input_gradient;
-}
-
-void network_select(struct network *network, size_t number) {
-  REQUIRE(number < network->passes, "pass %zu; there are %zu", number, network->passes);
-  network->selected = number;
-  if (network->blocks) blocks_select(network->blocks, number);
-}
-
-/* ---- who does it --------------------------------------------------------------------------------------- */
-
-enum { PARAMETERS, MOMENTS, ACTIVATIONS, CLEARED, GRADIENTS }; /* as in NETWORK_COLUMNS */
-
-static void see_effect(void *context, enum graph_effect effect) {
-  static const struct {
-    unsigned reads, writes;
-  } uses[] = {[GRAPH_CLEARED] = {0, 1 << CLEARED},
-              [GRAPH_FORWARD] = {1 << PARAMETERS, 1 << ACTIVATIONS},
-              [GRAPH_BACKWARD] = {1 << PARAMETERS | 1 << ACTIVATIONS | 1 << CLEARED, 1 << GRADIENTS},
-              [GRAPH_LEARNED] = {1 << PARAMETERS | 1 << MOMENTS | 1 << GRADIENTS, 1 << PARAMETERS | 1 << MOMENTS}};
-  const struct network_watch *watch = context;
-  network_touch(watch, (component_set)uses[effect].reads << watch->columns,
-                (component_set)uses[effect].writes << watch->columns);
-}
-
-void network_watch(struct graph *graph, struct network_watch *watch, struct world *world, unsigned columns) {
-  *watch = (struct network_watch){world, columns};
-  graph->watch = see_effect;
-  graph->watch_context = watch;
-}
-
-void network_touch(const struct network_watch *watch, component_set reads, component_set writes) {
-  if (watch->world && world_runs(watch->world)) world_touch(watch->world, reads, writes);
-}
-
-/* ---- running ------------------------------------------------------------------------------------------- */
-
-void network_forward_heads(struct network *network, size_t images) {
-  const struct network_pass *pass = &network->pass[network->selected];
-  graph_set_images(pass->graph, images);
-  graph_forward(pass->graph);
-}
-
-void network_forward(struct network *network, size_t images) {
-  const struct network_pass *pass = &network->pass[network->selected];
-  REQUIRE(images <= network->batch, "%zu images; a pass takes %zu", images, network->batch);
-  if (network->blocks) blocks_forward(network->blocks, pass->ends.input, pass->ends.output, images);
-  graph_tell(network->graph, GRAPH_FORWARD);
-  if (!network->blocks || network->heads) network_forward_heads(network, images);
-}
-
-void network_backward(struct network *network, size_t images, double scale, bool input) {
-  const struct network_pass *pass = &network->pass[network->selected];
-  if (!network->blocks || network->heads) {
-    REQUIRE(images == pass->graph->images, "%zu images; the last forward had %zu", images,
-            pass->graph->images);
-    graph_backward(pass->graph);
-  }
-  graph_tell(network->graph, GRAPH_BACKWARD);
-  if (!network->blocks) return;
-  blocks_backward(network->blocks, pass->ends.input, pass->ends.output_gradient, images, scale);
-  if (input) blocks_input_gradient(network->blocks, pass->ends.input_gradient, images);
-}
-
-void network_changed(struct network *network) {
-  if (network->blocks) blocks_pack(network->blocks);
 }
 
 /* ---- files --------------------------------------------------------------------------------------------- */
@@ -488,14 +423,14 @@ void network_changed(struct network *network) {
 bool network_write(const struct network *network, const struct network_facts *facts, struct store *store,
                    struct error *error) {
   return facts_write(network->setup.desc->facts, facts, store, error) &&
-         checkpoint_write_parameters(store, "param", network->graph, error);
+         checkpoint_write_parameters(store, "param", network->path.graph, error);
 }
 
 bool network_stored(const struct network_setup *setup, struct store *store, const char *group,
                     struct error *error) {
   struct network network = described(setup);
-  bool good = build(&network, error) && checkpoint_check_parameters(store, group, network.graph, error);
-  graph_close(network.graph);
+  bool good = build(&network, error) && checkpoint_check_parameters(store, group, network.path.graph, error);
+  graph_close(network.path.graph);
   return good;
 }
 
@@ -505,7 +440,7 @@ static bool open_stored(struct network *network, const struct network_setup *set
   if (!take(&own, store, error) || !network_stored(&own, store, "param", error) ||
       !network_open(network, &own, error))
     return false;
-  if (checkpoint_read_parameters(store, "param", network->graph, error)) return true;
+  if (checkpoint_read_parameters(store, "param", network->path.graph, error)) return true;
   network_close(network);
   return false;
 }
@@ -518,6 +453,6 @@ bool network_load(struct network *network, const struct network_setup *setup, co
   bool good = open_stored(network, setup, store, take, error);
   store_close(store);
   if (!good) return fail_in(error, "%s", path);
-  network_changed(network);
+  path_changed(&network->path);
   return true;
 }

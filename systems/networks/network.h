@@ -6,11 +6,12 @@
 #ifndef L2SR_SYSTEMS_NETWORK_H
 #define L2SR_SYSTEMS_NETWORK_H
 
-#include "engine/fused/block.h"
+#include "engine/fused/path.h"
+#include "engine/graph/watch.h"
 #include "systems/networks/networks.h"
 #include "systems/sampling/acquisition.h"
 
-enum { NETWORK_PASSES = 9, NETWORK_NEEDS = 2 };
+enum { NETWORK_NEEDS = 2 };
 
 /* Memory that a network takes, with its optimiser where it is trained. */
 struct network_need {
@@ -42,45 +43,21 @@ struct network_setup {
   size_t (*bytes)(const void *owner, size_t images);
 };
 
-struct network_ends {
-  cl_mem input, output, output_gradient, input_gradient;
-};
-
-struct network_pass {
-  struct graph *graph;     /* the first is the network's own */
-  struct network_ends ends;
-  struct network_ends own; /* of the fused path: buffers that no one has lent */
-};
-
 struct network {
   struct network_setup setup;
-  size_t batch;           /* images a pass: the setup's, or what fits the device */
-  struct graph *graph;    /* owns the parameters, and their gradients to train */
+  struct path path;       /* batch: the setup's, or what fits the device */
   tensor in, out;
-  bool fused, heads;
-  struct blocks *blocks;  /* NULL: the portable graph computes */
-  struct network_pass pass[NETWORK_PASSES];
-  size_t passes, selected;
-  struct network_ends shared; /* fused: the gradients of all passes that have no others */
+  bool fused;
+  struct path_ends shared; /* fused: the gradients of all passes that have no others */
 };
 
-/* The columns of a network (NETWORK_COLUMNS): what is done to it is asked of the world that runs the system which does
- * it. Outside of systems nobody asks. */
-struct network_watch {
-  struct world *world;
-  unsigned columns; /* the first of them */
-};
-void network_watch(struct graph *graph, struct network_watch *watch, struct world *world, unsigned columns);
-/* What these do, for the systems that run them: */
+/* What these do to the columns of a network (NETWORK_COLUMNS), for the systems that run them: */
 #define FORWARD_READS(network) SET(network##_parameters)
 #define FORWARD_WRITES(network) SET(network##_activations)
 #define BACKWARD_READS(network) (SET(network##_parameters) | SET(network##_activations) | SET(network##_cleared))
 #define BACKWARD_WRITES(network) SET(network##_gradients)
 #define LEARN_READS(network) (SET(network##_parameters) | SET(network##_moments) | SET(network##_gradients))
 #define LEARN_WRITES(network) (SET(network##_parameters) | SET(network##_moments))
-/* Asks for a network's ports in its world, if there is one. */
-void network_touch(const struct network_watch *watch, component_set reads, component_set writes);
-
 /* What makes masks, trained beside a reconstructor (systems/networks/loupe.h, tau.h) or to scan with. */
 struct masks_setup {
   struct device *device;
@@ -93,7 +70,7 @@ struct masks_setup {
 
 /* Refuses what leaves no room for one image, with the memory of all networks and the options to lower; and a precision
  * other than f32 where the fused path does not run, with the reason. Where AMD's kernels do not build, f32 takes the
- * portable path with a warning. The parameters are not set: graph_start or network_load follows, then network_changed.
+ * portable path with a warning. The parameters are not set: graph_start or network_load follows, then path_changed.
  * Must not move, nor its owner, while it is open. */
 bool network_open(struct network *network, const struct network_setup *setup, struct error *error);
 void network_close(struct network *network);
@@ -109,17 +86,7 @@ size_t network_spare(const struct network *network);
 /* Images that buffers of a pass have room for: the fused path computes small maps two images at a time. */
 size_t network_room(const struct network *network);
 /* The pass works on buffers of the caller's, of that room, in place of its own; NULL: on that of before. */
-void network_share(struct network *network, size_t pass, const struct network_ends *ends);
-void network_select(struct network *network, size_t pass); /* what runs from here on is of this pass */
-
-/* All enqueue. */
-void network_forward(struct network *network, size_t images);
-void network_forward_heads(struct network *network, size_t images); /* of values that are there */
-/* From the output's gradient of the images of the last forward; adds into the gradients of the parameters. scale: about
- * one over the gradient's size. input: the gradient of the input too. */
-void network_backward(struct network *network, size_t images, double scale, bool input);
-void network_changed(struct network *network); /* after the parameters changed */
-
+void network_share(struct network *network, size_t pass, const struct path_ends *ends);
 /* Facts as attributes and parameters in group "param" of a checkpoint. */
 bool network_write(const struct network *network, const struct network_facts *facts, struct store *store,
                    struct error *error);

@@ -67,11 +67,11 @@ bool policy_check(const struct policy_setup *setup, struct error *error) {
 }
 
 static void offer(struct policy *policy) {
-  const struct graph *graph = policy->network.graph;
-  policy->batch = policy->network.batch;
-  policy->graph = policy->network.graph;
-  policy->blocks = policy->network.blocks;
-  policy->input = policy->network.pass[0].ends.input;
+  const struct graph *graph = policy->network.path.graph;
+  policy->batch = policy->network.path.batch;
+  policy->graph = policy->network.path.graph;
+  policy->blocks = policy->network.path.blocks;
+  policy->input = policy->network.path.pass[0].ends.input;
   policy->mask = graph_value(graph, policy->lines);
   policy->logits = graph_value(graph, policy->heads.logits);
   if (!policy->setup.dense) policy->value = graph_value(graph, policy->heads.value);
@@ -102,17 +102,6 @@ void policy_close(struct policy *policy) {
   *policy = (struct policy){0};
 }
 
-void policy_bind(struct policy *policy, struct world *world) {
-  size_t rows = policy->batch;
-  world_bind(world, BATCH_observation, policy->input, rows);
-  world_bind(world, BATCH_taken, policy->mask, rows);
-  world_bind(world, BATCH_logits, policy->logits, rows);
-  world_bind(world, BATCH_value, policy->value, rows);
-  world_bind(world, BATCH_logits_gradient, policy->logits_gradient, rows);
-  world_bind(world, BATCH_value_gradient, policy->value_gradient, rows);
-  network_watch(policy->graph, &policy->watch, world, POLICY_parameters);
-}
-
 static component_set outputs_of(const struct policy *policy) {
   return SET(BATCH_logits) | (policy->value ? SET(BATCH_value) : 0);
 }
@@ -121,54 +110,51 @@ static component_set gradients_of(const struct policy *policy) {
   return SET(BATCH_logits_gradient) | (policy->value_gradient ? SET(BATCH_value_gradient) : 0);
 }
 
-/* ---- running ------------------------------------------------------------------------------------------- */
-
-void policy_forward(struct policy *policy, size_t images) {
-  network_touch(&policy->watch, SET(BATCH_observation) | SET(BATCH_taken), outputs_of(policy));
-  network_forward(&policy->network, images);
+void policy_bind(struct policy *policy, struct world *world) {
+  size_t rows = policy->batch;
+  world_bind(world, BATCH_observation, policy->input, rows);
+  world_bind(world, BATCH_taken, policy->mask, rows);
+  world_bind(world, BATCH_logits, policy->logits, rows);
+  world_bind(world, BATCH_value, policy->value, rows);
+  world_bind(world, BATCH_logits_gradient, policy->logits_gradient, rows);
+  world_bind(world, BATCH_value_gradient, policy->value_gradient, rows);
+  policy->watch.in = SET(BATCH_observation) | SET(BATCH_taken);
+  policy->watch.out = outputs_of(policy);
+  policy->watch.out_gradient = gradients_of(policy);
+  watch_graph(&policy->watch, policy->graph, POLICY_parameters);
 }
+
+/* ---- running ------------------------------------------------------------------------------------------- */
 
 void policy_forward_part(struct policy *policy, size_t place, size_t images) {
   REQUIRE(policy->blocks, "the graph keeps nothing of parts");
-  network_touch(&policy->watch, SET(BATCH_observation) | SET(BATCH_taken) | SET(POLICY_parameters),
+  watch_touch(&policy->watch, SET(BATCH_observation) | SET(BATCH_taken) | SET(POLICY_parameters),
                 outputs_of(policy) | SET(POLICY_kept));
-  blocks_forward_part(policy->blocks, policy->input, place, policy->network.pass[0].ends.output, images);
-  network_forward_heads(&policy->network, images);
+  blocks_forward_part(policy->blocks, policy->input, place, policy->network.path.pass[0].ends.output, images);
+  path_forward_heads(&policy->network.path, images);
 }
 
 void policy_forward_kept(struct policy *policy, size_t images) {
   REQUIRE(policy->blocks, "the graph keeps nothing of parts");
-  network_touch(&policy->watch, SET(BATCH_taken) | SET(POLICY_kept), outputs_of(policy));
-  blocks_maps(policy->blocks, policy->network.pass[0].ends.output, 0, images);
-  network_forward_heads(&policy->network, images);
+  watch_touch(&policy->watch, SET(BATCH_taken) | SET(POLICY_kept), outputs_of(policy));
+  blocks_maps(policy->blocks, policy->network.path.pass[0].ends.output, 0, images);
+  path_forward_heads(&policy->network.path, images);
 }
 
 void policy_backward(struct policy *policy, size_t images) {
   REQUIRE(policy->logits_gradient, "the policy was not opened to train");
-  network_touch(&policy->watch, gradients_of(policy), 0);
-  network_backward(&policy->network, images, policy->scale, false);
+  path_backward(&policy->network.path, images, policy->scale, false);
 }
 
 void policy_changed(struct policy *policy) {
-  network_changed(&policy->network);
-}
-
-void policy_act(struct policy *policy, const struct policy_choice *choice, size_t first, size_t images,
-                uint32_t seed, bool best) {
-  network_touch(&policy->watch, SET(BATCH_logits) | SET(BATCH_taken), 0);
-  kernel_run(policy->setup.kernels, "policy_act", images,
-             ARGS(graph_arg(ARG_IN, policy->logits), graph_arg(ARG_IN, policy->mask),
-                  arg_buffer(ARG_IN, ELEMENT_U32, choice->scan),
-                  arg_buffer(ARG_IN, ELEMENT_U32, choice->step),
-                  arg_buffer(ARG_INOUT, ELEMENT_U32, choice->action), graph_arg(ARG_INOUT, choice->log_prob),
-                  arg_u32((uint32_t)first), arg_u32(seed), arg_u32(best)));
+  path_changed(&policy->network.path);
 }
 
 void policy_loss(struct policy *policy, const struct policy_update *update, size_t first, size_t images,
                  double share) {
   REQUIRE(policy->value_gradient, "the policy was not opened to train, or has no critic");
   policy->scale = maps_scale[0] / share;
-  network_touch(&policy->watch, SET(BATCH_logits) | SET(BATCH_taken) | SET(BATCH_value), gradients_of(policy));
+  watch_touch(&policy->watch, SET(BATCH_logits) | SET(BATCH_taken) | SET(BATCH_value), gradients_of(policy));
   kernel_run(policy->setup.kernels, "policy_loss", images,
              ARGS(arg_buffer(ARG_IN, ELEMENT_U32, update->order), graph_arg(ARG_IN, policy->logits),
                   graph_arg(ARG_IN, policy->mask), graph_arg(ARG_IN, policy->value),
@@ -184,7 +170,7 @@ void policy_reinforce(struct policy *policy, const struct policy_draws *draws, s
                       double size) {
   REQUIRE(policy->logits_gradient, "the policy was not opened to train");
   policy->scale = maps_scale[1] / size;
-  network_touch(&policy->watch, SET(BATCH_logits) | SET(BATCH_taken), gradients_of(policy));
+  watch_touch(&policy->watch, SET(BATCH_logits) | SET(BATCH_taken), gradients_of(policy));
   kernel_run(policy->setup.kernels, "policy_reinforce", images,
              ARGS(graph_arg(ARG_IN, policy->logits), graph_arg(ARG_IN, policy->mask),
                   arg_buffer(ARG_IN, ELEMENT_U32, draws->action), graph_arg(ARG_IN, draws->advantage),

@@ -45,7 +45,7 @@ struct policy {
   cl_mem mask;          /* [batch][actions], 1 where one is acquired; written by the caller */
   cl_mem logits, value; /* [batch][actions], [batch]; read by the caller; dense: no value */
   cl_mem logits_gradient, value_gradient; /* the same, to train; written by the caller */
-  struct network_watch watch;
+  struct watch watch;
 };
 
 /* Refuses as network_open. The parameters are not set: graph_start or a checkpoint follows, then policy_changed. Must
@@ -61,24 +61,14 @@ void policy_close(struct policy *policy);
 void policy_bind(struct policy *policy, struct world *world);
 
 /* All enqueue. */
-void policy_forward(struct policy *policy, size_t images);
 /* Runs inputs from image `place` on; the fused encoder's activations stay there, for a backward of all parts.
  * The masks, logits and values are from image 0 on. Part 0 comes first; place and images are even. */
 void policy_forward_part(struct policy *policy, size_t place, size_t images);
-/* Once more, of the activations that the parts left: what policy_forward of the same inputs would give. */
+/* Once more, of the activations that the parts left: what one forward pass of the same inputs would give. */
 void policy_forward_kept(struct policy *policy, size_t images);
 /* From the gradients of the images of the last forward; adds into the gradients of the parameters. */
 void policy_backward(struct policy *policy, size_t images);
 void policy_changed(struct policy *policy); /* after the parameters changed */
-
-/* Columns of ENV, whole: scans first, first + 1 ... are those of the last forward. */
-struct policy_choice {
-  cl_mem scan, step;       /* key the draws */
-  cl_mem action, log_prob; /* written */
-};
-/* A free line for every scan: drawn by its probability, or the most probable one. */
-void policy_act(struct policy *policy, const struct policy_choice *choice, size_t first, size_t images,
-                uint32_t seed, bool best);
 
 /* The policy learns from columns of a rollout; order says which of its rows each row of the update is. */
 struct policy_update {

@@ -59,7 +59,7 @@ static size_t bytes_of_parts(const void *owner, size_t images) {
   if (!reconstructor->setup.complex) return 0;
   build_sum(&measured, measured.sum);
   build_view(&measured);
-  size_t bytes = reconstructor->network.passes *
+  size_t bytes = reconstructor->network.path.passes *
                      graph_measure(measured.sum->graph, images, measured.setup.train, false) +
                  graph_measure(measured.view, images, false, false);
   graph_close(measured.sum->graph);
@@ -71,7 +71,7 @@ static size_t bytes_of_parts(const void *owner, size_t images) {
 static bool open_sum(struct reconstructor *reconstructor, size_t pass, size_t images, struct error *error) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
   struct reconstructor_sum *sum = &reconstructor->sum[pass];
-  struct network_ends *ends = &reconstructor->network.pass[pass].ends;
+  struct path_ends *ends = &reconstructor->network.path.pass[pass].ends;
   struct graph_setup plan = {
       .device = setup->device, .kernels = setup->kernels, .batch = images, .train = setup->train};
   build_sum(reconstructor, sum);
@@ -85,7 +85,7 @@ static bool open_sum(struct reconstructor *reconstructor, size_t pass, size_t im
 static bool open_view(struct reconstructor *reconstructor, struct error *error) {
   struct graph_setup view = {.device = reconstructor->setup.device,
                              .kernels = reconstructor->setup.kernels,
-                             .batch = reconstructor->network.batch};
+                             .batch = reconstructor->network.path.batch};
   build_view(reconstructor);
   return kernel_need(view.kernels, "view_present", error) && graph_plan(reconstructor->view, &view, error);
 }
@@ -103,7 +103,7 @@ static bool open_parts(void *owner, size_t images, struct error *error) {
   struct reconstructor *reconstructor = owner;
   if (!open_level(reconstructor, error)) return false;
   if (!reconstructor->setup.complex) return true;
-  for (size_t p = 0; p < reconstructor->network.passes; p++)
+  for (size_t p = 0; p < reconstructor->network.path.passes; p++)
     if (!open_sum(reconstructor, p, images, error)) return false;
   return open_view(reconstructor, error);
 }
@@ -111,7 +111,7 @@ static bool open_parts(void *owner, size_t images, struct error *error) {
 static void close_parts(void *owner) {
   struct reconstructor *reconstructor = owner;
   device_release(reconstructor->setup.device, reconstructor->level, sizeof(float));
-  for (size_t p = 0; p < NETWORK_PASSES; p++) graph_close(reconstructor->sum[p].graph);
+  for (size_t p = 0; p < PATH_PASSES; p++) graph_close(reconstructor->sum[p].graph);
   graph_close(reconstructor->view);
   memset(reconstructor->sum, 0, sizeof reconstructor->sum);
   reconstructor->view = NULL;
@@ -157,9 +157,9 @@ static struct network_setup network_setup(struct reconstructor *reconstructor) {
 }
 
 static void offer(struct reconstructor *reconstructor) {
-  reconstructor->batch = reconstructor->network.batch;
-  reconstructor->graph = reconstructor->network.graph;
-  reconstructor->blocks = reconstructor->network.blocks;
+  reconstructor->batch = reconstructor->network.path.batch;
+  reconstructor->graph = reconstructor->network.path.graph;
+  reconstructor->blocks = reconstructor->network.path.blocks;
   reconstructor_select(reconstructor, 0);
 }
 
@@ -182,16 +182,16 @@ void reconstructor_close(struct reconstructor *reconstructor) {
 
 /* The fused path computes one image more than an odd number, for which others' buffers have no room. */
 void reconstructor_share(struct reconstructor *reconstructor, size_t number,
-                         const struct network_ends *ends) {
+                         const struct path_ends *ends) {
   if (!reconstructor->blocks || reconstructor->setup.complex || reconstructor->batch % 2) return;
   network_share(&reconstructor->network, number, ends);
 }
 
-static struct network_ends whole_ends(const struct reconstructor *reconstructor, size_t number) {
+static struct path_ends whole_ends(const struct reconstructor *reconstructor, size_t number) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
   const struct reconstructor_sum *sum = &reconstructor->sum[number];
-  if (!setup->complex) return reconstructor->network.pass[number].ends;
-  return (struct network_ends){
+  if (!setup->complex) return reconstructor->network.path.pass[number].ends;
+  return (struct path_ends){
       .input = graph_value(sum->graph, sum->image),
       .output = graph_value(sum->graph, sum->out),
       .output_gradient = setup->train ? graph_gradient(sum->graph, sum->out) : NULL,
@@ -199,8 +199,8 @@ static struct network_ends whole_ends(const struct reconstructor *reconstructor,
 }
 
 void reconstructor_select(struct reconstructor *reconstructor, size_t number) {
-  network_select(&reconstructor->network, number);
-  struct network_ends whole = whole_ends(reconstructor, number);
+  path_select(&reconstructor->network.path, number);
+  struct path_ends whole = whole_ends(reconstructor, number);
   reconstructor->input = whole.input;
   reconstructor->output = whole.output;
   reconstructor->output_gradient = whole.output_gradient;
@@ -213,7 +213,7 @@ void reconstructor_bind(struct reconstructor *reconstructor, struct world *world
   world_bind(world, BATCH_output, reconstructor->output, rows);
   world_bind(world, BATCH_output_gradient, reconstructor->output_gradient, rows);
   world_bind(world, BATCH_input_gradient, reconstructor->input_gradient, rows);
-  network_watch(reconstructor->graph, &reconstructor->watch, world, RECONSTRUCTOR_parameters);
+  watch_graph(&reconstructor->watch, reconstructor->graph, RECONSTRUCTOR_parameters);
 }
 
 cl_mem reconstructor_frequencies(const struct reconstructor *reconstructor) {
@@ -229,27 +229,28 @@ static void copy_images(const struct reconstructor *reconstructor, cl_mem from, 
 }
 
 void reconstructor_view(struct reconstructor *reconstructor, size_t images) {
-  network_touch(&reconstructor->watch, 0, SET(BATCH_input));
+  watch_touch(&reconstructor->watch, 0, SET(BATCH_input));
   graph_set_images(reconstructor->view, images);
   graph_forward(reconstructor->view);
   copy_images(reconstructor, graph_value(reconstructor->view, reconstructor->viewed), reconstructor->input, 2,
               images);
 }
 
-static const struct network_ends *ends_of(const struct reconstructor *reconstructor) {
-  return &reconstructor->network.pass[reconstructor->network.selected].ends;
+static const struct path_ends *ends_of(const struct reconstructor *reconstructor) {
+  return &reconstructor->network.path.pass[reconstructor->network.path.selected].ends;
 }
 
 static struct reconstructor_sum *sum_of(struct reconstructor *reconstructor) {
-  return &reconstructor->sum[reconstructor->network.selected];
+  return &reconstructor->sum[reconstructor->network.path.selected];
 }
 
 void reconstructor_forward(struct reconstructor *reconstructor, size_t images) {
-  const struct network_ends *ends = ends_of(reconstructor);
-  struct reconstructor_sum *sum = sum_of(reconstructor);
-  network_touch(&reconstructor->watch, SET(BATCH_input), SET(BATCH_output));
+  struct path *path = &reconstructor->network.path;
+  const struct path_ends *ends = &path->pass[path->selected].ends;
+  struct reconstructor_sum *sum = &reconstructor->sum[path->selected];
+  watch_touch(&reconstructor->watch, SET(BATCH_input), SET(BATCH_output));
   if (sum->graph) copy_images(reconstructor, reconstructor->input, ends->input, 2, images);
-  network_forward(&reconstructor->network, images);
+  path_forward(path, images);
   if (!sum->graph) return;
   copy_images(reconstructor, ends->output, graph_value(sum->graph, sum->residual), 1, images);
   graph_set_images(sum->graph, images);
@@ -279,9 +280,9 @@ static void widen_level(struct reconstructor *reconstructor) {
 static void run_backward_level(struct reconstructor *reconstructor, size_t images, bool input) {
   size_t count = images * pixels_of(reconstructor);
   struct graph *graph = reconstructor->graph;
-  const struct network_ends *network = ends_of(reconstructor);
+  const struct path_ends *network = ends_of(reconstructor);
   if (!reconstructor->blocks) {
-    network_backward(&reconstructor->network, images, 1, input);
+    path_backward(&reconstructor->network.path, images, 1, input);
     return;
   }
   device_fill(reconstructor->setup.device, reconstructor->level, 0, sizeof(uint32_t), 0);
@@ -291,7 +292,7 @@ static void run_backward_level(struct reconstructor *reconstructor, size_t image
   if (reconstructor->setup.complex) widen_level(reconstructor);
   apply_level(reconstructor, network->output_gradient, count, false);
   apply_level(reconstructor, graph->gradients, graph->elements, false);
-  network_backward(&reconstructor->network, images, 1, input);
+  path_backward(&reconstructor->network.path, images, 1, input);
   apply_level(reconstructor, graph->gradients, graph->elements, true);
   if (input) apply_level(reconstructor, network->input_gradient, count * channels_in(reconstructor), true);
 }
@@ -299,7 +300,7 @@ static void run_backward_level(struct reconstructor *reconstructor, size_t image
 /* Complex: through the sum into the network's output, and what the network gives its input to what the sum
  * does. The units are the image's: gradients are of any size. */
 static void run_backward_sum(struct reconstructor *reconstructor, size_t images, bool input) {
-  const struct network_ends *network = ends_of(reconstructor);
+  const struct path_ends *network = ends_of(reconstructor);
   struct reconstructor_sum *sum = sum_of(reconstructor);
   size_t values = 2 * images * pixels_of(reconstructor);
   graph_backward(sum->graph);
@@ -313,30 +314,26 @@ static void run_backward_sum(struct reconstructor *reconstructor, size_t images,
                     arg_u32((uint32_t)values), arg_u32(true)));
 }
 
-static void touch_backward(const struct reconstructor *reconstructor, bool input) {
-  REQUIRE(reconstructor->output_gradient, "the network was not opened to train");
-  network_touch(&reconstructor->watch, SET(BATCH_output_gradient), input ? SET(BATCH_input_gradient) : 0);
-}
+static const char *const NOT_TO_TRAIN = "the network was not opened to train";
 
 void reconstructor_backward(struct reconstructor *reconstructor, size_t images) {
-  touch_backward(reconstructor, reconstructor->input_gradient);
-  if (reconstructor->setup.complex)
-    run_backward_sum(reconstructor, images, reconstructor->input_gradient);
-  else
-    network_backward(&reconstructor->network, images, (double)(images * pixels_of(reconstructor)),
-                     reconstructor->input_gradient);
-}
-
-void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images, bool input) {
-  touch_backward(reconstructor, input);
+  cl_mem input = reconstructor->input_gradient;
+  REQUIRE(reconstructor->output_gradient, "%s", NOT_TO_TRAIN);
+  watch_touch(&reconstructor->watch, SET(BATCH_output_gradient), input ? SET(BATCH_input_gradient) : 0);
   if (reconstructor->setup.complex)
     run_backward_sum(reconstructor, images, input);
   else
-    run_backward_level(reconstructor, images, input);
+    path_backward(&reconstructor->network.path, images, (double)(images * pixels_of(reconstructor)), input);
+}
+
+void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images, bool input) {
+  REQUIRE(reconstructor->output_gradient, "%s", NOT_TO_TRAIN);
+  watch_touch(&reconstructor->watch, SET(BATCH_output_gradient), input ? SET(BATCH_input_gradient) : 0);
+  (reconstructor->setup.complex ? run_backward_sum : run_backward_level)(reconstructor, images, input);
 }
 
 void reconstructor_changed(struct reconstructor *reconstructor) {
-  network_changed(&reconstructor->network);
+  path_changed(&reconstructor->network.path);
 }
 
 /* ---- files --------------------------------------------------------------------------------------------- */

@@ -44,7 +44,7 @@ struct reconstructor {
   size_t batch;          /* images a pass */
   struct graph *graph;   /* owns the parameters, and their gradients to train */
   struct blocks *blocks; /* NULL: the portable graph computes */
-  struct reconstructor_sum sum[NETWORK_PASSES];
+  struct reconstructor_sum sum[PATH_PASSES];
   cl_mem level; /* fused: the bits of a magnitude, whose power of two reconstructor_backward_level multiplies by */
   struct graph *view; /* complex: from frequencies to the input */
   tensor frequencies, viewed;
@@ -53,7 +53,7 @@ struct reconstructor {
                              setup.inputs channels; f32;   the caller writes the one and reads the other */
   cl_mem output_gradient; /* as the output, to train */
   cl_mem input_gradient;  /* where the setup asks for it: read after reconstructor_backward */
-  struct network_watch watch;
+  struct watch watch;
 };
 
 /* Refuses as network_open. The parameters are not set: graph_start or a checkpoint follows, then
@@ -68,7 +68,7 @@ bool reconstructor_measure(const struct reconstructor_setup *setup, const char *
 /* After opening: the pass works on buffers of the caller's that outlive it and have room for the batch, in
  * place of its own; NULL: on that of before. Where it cannot, nothing changes: values are the caller's to
  * copy. A pass must be selected anew. */
-void reconstructor_share(struct reconstructor *reconstructor, size_t pass, const struct network_ends *ends);
+void reconstructor_share(struct reconstructor *reconstructor, size_t pass, const struct path_ends *ends);
 
 /* Selects the pass that is read, written and run from here on. */
 void reconstructor_select(struct reconstructor *reconstructor, size_t pass);

@@ -133,7 +133,7 @@ static void share_buffers(struct tau *tau) {
   const struct graph *graph = tau->graph;
   if (!tau->train || !tau->adaptive) return;
   for (uint32_t part = 0; part <= tau->steps; part++) {
-    struct network_ends ends = {.input = graph_value(graph, tau->net.observed[part])};
+    struct path_ends ends = {.input = graph_value(graph, tau->net.observed[part])};
     if (part) ends.input_gradient = graph_gradient(graph, tau->net.observed[part]);
     if (part < tau->steps) {
       ends.output = graph_value(graph, tau->net.reconstruction[part]);
@@ -148,8 +148,8 @@ struct graph *tau_parameters(const struct tau *tau) {
   return tau->points ? tau->sampler.graph : tau->graph;
 }
 
-void tau_watch(struct tau *tau, struct world *world) {
-  network_watch(tau_parameters(tau), &tau->watch, world, SAMPLER_parameters);
+void tau_watch(struct tau *tau) {
+  watch_graph(&tau->watch, tau_parameters(tau), SAMPLER_parameters);
 }
 
 void tau_changed(struct tau *tau) {
@@ -200,137 +200,6 @@ bool tau_measure(const struct masks_setup *setup, struct network_need *need, str
   }
   graph_close(tau.graph);
   return good;
-}
-
-/* ---- running ------------------------------------------------------------------------------------------- */
-
-cl_mem tau_planes(const struct tau *tau) {
-  return graph_value(tau->graph, tau->net.image);
-}
-
-cl_mem tau_scans(const struct tau *tau) {
-  return graph_value(tau->graph, tau->net.scan);
-}
-
-cl_mem tau_mask(const struct tau *tau, uint32_t step) {
-  return graph_value(tau->graph, tau->net.mask[step]);
-}
-
-static size_t image_bytes(const struct tau *tau, size_t images) {
-  return sizeof(float) * scan_shape_pixels(&tau->acquisition.shape) * images;
-}
-
-static size_t observed_bytes(const struct tau *tau, size_t images) {
-  return image_bytes(tau, images) * (tau->complex ? 2 : 1);
-}
-
-static int part_start(const struct tau *tau, uint32_t part) {
-  return part ? tau->net.end[part - 1] : 0;
-}
-
-/* The reconstructor's pass for part i: where nothing is trained, and with one look alone, all are the first.
- */
-static void select_pass(struct tau *tau, uint32_t part) {
-  reconstructor_select(tau->reconstructor, tau->train && tau->adaptive ? part : 0);
-}
-
-/* The graph and a pass of the reconstructor share a buffer, or it is copied between them. */
-static void copy_unshared(const struct tau *tau, cl_mem from, cl_mem to, size_t bytes) {
-  if (from != to) device_copy(tau->device, from, 0, to, 0, bytes);
-}
-
-/* The end of a part becomes the input of the reconstructor's pass. */
-static void pass_on(struct tau *tau, uint32_t part, size_t images) {
-  network_touch(&tau->reconstructor->watch, 0, SET(BATCH_input));
-  select_pass(tau, part);
-  copy_unshared(tau, graph_value(tau->graph, tau->net.observed[part]), tau->reconstructor->input,
-                observed_bytes(tau, images));
-}
-
-static void select_step(struct tau *tau, uint32_t step) {
-  reconstructor_select(&tau->sampler, tau->train && tau->adaptive ? step : 0);
-}
-
-/* The U-Net of points between what it sees and what is drawn by it. */
-static void forward_sampler(struct tau *tau, uint32_t step, size_t images) {
-  const struct graph *graph = tau->graph;
-  select_step(tau, step);
-  copy_unshared(tau, graph_value(graph, tau->net.planes[step]), tau->sampler.input,
-                5 * image_bytes(tau, images));
-  reconstructor_forward(&tau->sampler, images);
-  copy_unshared(tau, tau->sampler.output, graph_value(graph, tau->net.scores[step]),
-                image_bytes(tau, images));
-}
-
-static void backward_sampler(struct tau *tau, uint32_t step, size_t images) {
-  const struct graph *graph = tau->graph;
-  select_step(tau, step);
-  copy_unshared(tau, graph_gradient(graph, tau->net.scores[step]), tau->sampler.output_gradient,
-                image_bytes(tau, images));
-  reconstructor_backward_level(&tau->sampler, images, tau->adaptive);
-  if (tau->adaptive)
-    copy_unshared(tau, tau->sampler.input_gradient, graph_gradient(graph, tau->net.planes[step]),
-                  5 * image_bytes(tau, images));
-}
-
-/* A part of the graph, which of points is cut in two. */
-static void forward_part(struct tau *tau, uint32_t part, size_t images) {
-  int start = part_start(tau, part);
-  if (tau->points && part) {
-    int cut = tau->net.cut[part - 1];
-    graph_forward_part(tau->graph, start, cut);
-    forward_sampler(tau, part - 1, images);
-    start = cut;
-  }
-  graph_forward_part(tau->graph, start, tau->net.end[part]);
-}
-
-static void backward_part(struct tau *tau, uint32_t part, size_t images) {
-  int end = tau->net.end[part];
-  if (tau->points && part) {
-    int cut = tau->net.cut[part - 1];
-    graph_backward_part(tau->graph, cut, end);
-    backward_sampler(tau, part - 1, images);
-    end = cut;
-  }
-  graph_backward_part(tau->graph, part_start(tau, part), end);
-}
-
-void tau_forward(struct tau *tau, uint32_t part, size_t images) {
-  graph_set_images(tau->graph, images);
-  forward_part(tau, part, images);
-  if (tau->adaptive || part == tau->steps) pass_on(tau, part, images);
-}
-
-void tau_look(struct tau *tau, uint32_t part, size_t images) {
-  copy_unshared(tau, tau->reconstructor->output, graph_value(tau->graph, tau->net.reconstruction[part]),
-                image_bytes(tau, images));
-}
-
-/* After the last step the image of all lines is for the loss alone. */
-void tau_run(struct tau *tau, size_t images) {
-  tau->reconstructor->watch.world = NULL; /* its passes are within those of the sampler; whoever runs it binds it anew */
-  graph_set_images(tau->graph, images);
-  for (uint32_t part = 0; part <= tau->steps; part++) {
-    forward_part(tau, part, images);
-    if (!tau->adaptive || part == tau->steps) continue;
-    pass_on(tau, part, images);
-    reconstructor_forward(tau->reconstructor, images);
-    tau_look(tau, part, images);
-  }
-  select_pass(tau, 0);
-}
-
-void tau_backward(struct tau *tau, uint32_t part, size_t images) {
-  struct reconstructor *reconstructor = tau->reconstructor;
-  network_touch(&reconstructor->watch, SET(BATCH_input_gradient), tau->adaptive ? SET(BATCH_output_gradient) : 0);
-  copy_unshared(tau, reconstructor->input_gradient, graph_gradient(tau->graph, tau->net.observed[part]),
-                observed_bytes(tau, images));
-  backward_part(tau, part, images);
-  if (!tau->adaptive) return;
-  select_pass(tau, part - 1);
-  copy_unshared(tau, graph_gradient(tau->graph, tau->net.reconstruction[part - 1]),
-                reconstructor->output_gradient, image_bytes(tau, images));
 }
 
 /* ---- files --------------------------------------------------------------------------------------------- */

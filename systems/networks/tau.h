@@ -1,5 +1,5 @@
 /* tau-step sequential sampling (PROTOCOL 3.3): the sampler of systems/networks/net_tau.h beside the reconstructor that
- * it looks through. systems/methods/fit.h trains both on one loss; a simulation scans with them (sampler tau_step).
+ * it looks through: opened here, run by systems/scan/sequence.h.
  */
 #ifndef L2SR_SYSTEMS_TAU_H
 #define L2SR_SYSTEMS_TAU_H
@@ -27,7 +27,7 @@ struct tau {
   struct reconstructor *reconstructor; /* the caller's; to train with tau_passes passes */
   struct reconstructor own;            /* of a checkpoint (tau_load) */
   cl_mem slice;                        /* rows of SLICE of the images at hand */
-  struct network_watch watch;
+  struct watch watch;
 };
 
 /* The parameters are those of a new training. Refuses fewer lines than steps. */
@@ -35,8 +35,8 @@ bool tau_open(struct tau *tau, const struct masks_setup *setup, struct reconstru
               struct error *error);
 void tau_close(struct tau *tau);
 
-/* What is done to the sampler from here on is asked of this world (SAMPLER of components). */
-void tau_watch(struct tau *tau, struct world *world);
+/* What is done to the sampler from here on is asked of whose system does it (SAMPLER of components). */
+void tau_watch(struct tau *tau);
 /* The graph that owns the sampler's parameters; after they have changed, tau_changed. */
 struct graph *tau_parameters(const struct tau *tau);
 void tau_changed(struct tau *tau);
@@ -45,25 +45,6 @@ void tau_changed(struct tau *tau);
 size_t tau_passes(const struct options *options);
 /* Bytes that training takes beside the reconstructor: in all, and for an image a pass. */
 bool tau_measure(const struct masks_setup *setup, struct network_need *need, struct error *error);
-
-/* Its input: planes [images][2][height][width], of images or of frequencies as the reconstructor takes, and
- * the numbers of the scans, U32, which key the draws; written before tau_run or tau_forward. */
-cl_mem tau_planes(const struct tau *tau);
-cl_mem tau_scans(const struct tau *tau);
-/* Masks after `step` steps, float [images][actions]. */
-cl_mem tau_mask(const struct tau *tau, uint32_t step);
-
-/* All enqueue. */
-/* All steps, with passes of the reconstructor between. */
-void tau_run(struct tau *tau, size_t images);
-/* To train: part `part` of the graph, 0 before the first step, and the input of the reconstructor's pass of that
- * number, which is selected; after the last part it is the pass that the loss is of. */
-void tau_forward(struct tau *tau, uint32_t part, size_t images);
-/* The next step sees the reconstruction of that part. */
-void tau_look(struct tau *tau, uint32_t part, size_t images);
-/* Backward through part `part` > 0 from the input's gradient of the selected pass: into the gradients of the
- * sampler and, if it looks at reconstructions, the output's gradient of the pass before, which is selected. */
-void tau_backward(struct tau *tau, uint32_t part, size_t images);
 
 /* Attributes of the sampler and its scans, parameters in the group `sampler`, its optimiser's moments in
  * `sampler_optimiser`. */

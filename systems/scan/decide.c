@@ -3,6 +3,7 @@
 #include "kernels/kernels.h"
 #include "systems/networks/tau.h"
 #include "systems/scan/observation.h"
+#include "systems/scan/sequence.h"
 #include "systems/scan/systems.h"
 
 static void run_draw(struct world *world, void *context) {
@@ -41,45 +42,19 @@ static void run_exact(struct world *world, void *context) {
 
 /* ---- tau steps ---------------------------------------------------------------------------------------- */
 
-component_set tau_encode_reads(const struct options *options) {
-  bool complex = options->network.input == INPUT_COMPLEX;
-  return SET(SLICE_unit) | (complex ? observation_chosen(options)->kspace : SET(SLICE_image));
-}
-
-static void encode_complex(struct tau *tau, struct world *world, struct arg slice, uint32_t first,
-                           size_t images) {
-  observe_present(world, slice, NULL, 0, tau_planes(tau), images);
-  kernel_run(world_kernels(world), "loupe_number", images,
-             ARGS(arg_buffer(ARG_OUT, ELEMENT_U32, tau_scans(tau)), arg_u32(first), arg_u32(1)));
-}
-
-void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t row, uint32_t first,
-                size_t images) {
-  struct arg slice = arg_buffer(ARG_IN, ELEMENT_U32, tau->slice);
-  device_copy(world_device(world), slices.as.m, sizeof(uint32_t) * row, tau->slice, 0, sizeof(uint32_t) * images);
-  if (tau->complex) {
-    encode_complex(tau, world, slice, first, images);
-    return;
-  }
-  kernel_run(world_kernels(world), "loupe_present", images,
-             ARGS(slice, world_in(world, SLICE_image), world_in(world, SLICE_unit),
-                  graph_arg(ARG_OUT, tau_planes(tau)), arg_buffer(ARG_OUT, ELEMENT_U32, tau_scans(tau)),
-                  arg_u32((uint32_t)scan_shape_pixels(&tau->acquisition.shape)), arg_u32(first)));
-}
-
 static void run_order(struct world *world, void *context) {
   const struct simulation *simulation = context;
   struct tau *tau = simulation->tau;
   size_t rows = world_rows(world, TABLE_ENV), most = tau->graph->batch;
   tau->graph->best = !simulation->sampler->random;
-  tau_watch(tau, world);
+  tau_watch(tau);
   for (size_t row = 0; row < rows; row += most) {
     size_t images = rows - row < most ? rows - row : most;
     tau_encode(tau, world, world_in(world, ENV_slice), row, simulation->first_scan + (uint32_t)row, images);
     tau_run(tau, images);
     for (uint32_t step = 0; step <= tau->steps; step++)
       kernel_run(world_kernels(world), "sequence_rank", images,
-                 ARGS(graph_arg(ARG_IN, tau_mask(tau, step)), world_part(world, ENV_rank),
+                 ARGS(graph_arg(ARG_IN, graph_value(tau->graph, tau->net.mask[step])), world_part(world, ENV_rank),
                       arg_u32((uint32_t)row), arg_u32(step)));
   }
 }
@@ -112,13 +87,13 @@ static void run_points_sequence(struct world *world, void *context) {
   struct tau *tau = simulation->tau;
   size_t rows = world_rows(world, TABLE_ENV), most = tau->graph->batch;
   tau->graph->best = !simulation->sampler->random;
-  tau_watch(tau, world);
+  tau_watch(tau);
   for (size_t row = 0; row < rows; row += most) {
     size_t images = rows - row < most ? rows - row : most;
     tau_encode(tau, world, world_in(world, ENV_slice), row, simulation->first_scan + (uint32_t)row, images);
     tau_run(tau, images);
     kernel_run(world_kernels(world), "loupe_keep", images * tau->acquisition.shape.actions,
-               ARGS(graph_arg(ARG_IN, tau_mask(tau, tau->steps)), world_part(world, ENV_mask),
+               ARGS(graph_arg(ARG_IN, graph_value(tau->graph, tau->net.mask[tau->steps])), world_part(world, ENV_mask),
                     arg_u32((uint32_t)row)));
   }
   name_none(world);

@@ -7,7 +7,7 @@
 static bool next_pass(struct world *world, void *context, size_t turn) {
   struct simulation *simulation = context;
   struct pass *pass = &simulation->pass;
-  policy_bind(simulation->policy, world);
+  if (!world_is_bound(world, BATCH_observation, simulation->policy->input)) policy_bind(simulation->policy, world);
   if (!pass_take(pass, turn, world_rows(world, TABLE_ENV), simulation->policy->batch)) return false;
   pass->place = simulation->keeps ? simulation->rollout_row + pass->first : 0;
   return true;
@@ -19,26 +19,6 @@ const struct system system_repeat_policy = {
     .covers = TABLE_BIT(TABLE_ENV),
     .next = next_pass};
 
-static void encode_mask(struct world *world, const struct pass *pass) {
-  kernel_run(world_kernels(world), "policy_mask", pass->images,
-             ARGS(world_in(world, ENV_mask), arg_unnamed(world_out(world, BATCH_taken)),
-                  arg_u32((uint32_t)pass->first)));
-}
-
-static void run_encode(struct world *world, void *context) {
-  const struct pass *pass = &((const struct simulation *)context)->pass;
-  observe_standardise(world, arg_unnamed(world_part(world, BATCH_observation)), pass->first, pass->place,
-                      pass->images);
-  encode_mask(world, pass);
-}
-
-const struct system system_encode_policy = {.name = "encode_policy",
-                                            .doc = "the policy's inputs: standardised observations and masks",
-                                            .reads = OBSERVE_STANDARDISE_READS | SET(ENV_mask),
-                                            .writes = SET(BATCH_observation) | SET(BATCH_taken),
-                                            .kernels = {"image_standardise", "policy_mask"},
-                                            .run = run_encode};
-
 static void run_forward(struct world *world, void *context) {
   const struct simulation *simulation = context;
   const struct pass *pass = &simulation->pass;
@@ -46,7 +26,7 @@ static void run_forward(struct world *world, void *context) {
   if (simulation->keeps)
     policy_forward_part(simulation->policy, pass->place, pass->images);
   else
-    policy_forward(simulation->policy, pass->images);
+    path_forward(&simulation->policy->network.path, pass->images);
 }
 
 const struct system system_forward_policy = {.name = "forward_policy",
@@ -56,16 +36,19 @@ const struct system system_forward_policy = {.name = "forward_policy",
                                              .writes = SET(BATCH_logits) | SET(BATCH_value) | FORWARD_WRITES(POLICY),
                                              .run = run_forward};
 
-static struct policy_choice choice_of(struct world *world) {
-  return (struct policy_choice){world_in(world, ENV_scan).as.m, world_in(world, ENV_step).as.m,
-                                world_part(world, ENV_action).as.m, world_part(world, ENV_log_prob).as.m};
+/* A free action for every scan from `first` on: drawn by its probability, or the most probable one. The logits are
+ * those of the last forward pass. */
+static void act(struct world *world, const struct simulation *simulation, size_t first) {
+  kernel_run(world_kernels(world), "policy_act", simulation->pass.images,
+             ARGS(arg_unnamed(world_in(world, BATCH_logits)), arg_unnamed(world_in(world, BATCH_taken)),
+                  arg_unnamed(world_in(world, ENV_scan)), arg_unnamed(world_in(world, ENV_step)),
+                  arg_unnamed(world_part(world, ENV_action)), arg_unnamed(world_part(world, ENV_log_prob)),
+                  arg_u32((uint32_t)first), arg_u32(simulation->options->world.seed), arg_u32(simulation->best)));
 }
 
 static void run_act(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  const struct policy_choice choice = choice_of(world);
-  policy_act(simulation->policy, &choice, simulation->pass.first, simulation->pass.images,
-             simulation->options->world.seed, simulation->best);
+  act(world, simulation, simulation->pass.first);
 }
 
 #define ACT_READS (SET(BATCH_logits) | SET(BATCH_taken) | SET(ENV_scan) | SET(ENV_step))
@@ -102,7 +85,7 @@ static size_t states_of(const struct simulation *simulation) {
 
 static bool next_states(struct world *world, void *context, size_t turn) {
   struct simulation *simulation = context;
-  policy_bind(simulation->policy, world);
+  if (!world_is_bound(world, BATCH_observation, simulation->policy->input)) policy_bind(simulation->policy, world);
   return pass_take(&simulation->pass, turn, states_of(simulation), simulation->policy->batch);
 }
 
@@ -118,7 +101,7 @@ static void run_encode_reconstruction(struct world *world, void *context) {
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_reconstruction),
                   world_in(world, SLICE_mean), world_in(world, SLICE_std),
                   arg_unnamed(world_out(world, BATCH_observation)), arg_u32((uint32_t)pass->first)));
-  encode_mask(world, pass);
+  observe_mask(world, pass);
 }
 
 const struct system system_encode_reconstruction = {
@@ -147,11 +130,8 @@ const struct system system_keep_state = {.name = "keep_state",
 /* Takes one draw after the other of the draws that share an image. */
 static void run_act_draws(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  const struct policy_choice choice = choice_of(world);
   size_t rows = world_rows(world, TABLE_ENV), states = states_of(simulation);
-  for (size_t draw = simulation->pass.first; draw < rows; draw += states)
-    policy_act(simulation->policy, &choice, draw, simulation->pass.images, simulation->options->world.seed,
-               simulation->best);
+  for (size_t draw = simulation->pass.first; draw < rows; draw += states) act(world, simulation, draw);
 }
 
 const struct system system_act_draws = {.name = "act_draws",
@@ -183,7 +163,7 @@ const struct system system_spread = {.name = "spread",
 /* After the last action nothing goes on. */
 static void run_follow(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  if (simulation->taken + 1 == acquisition_steps(&simulation->acquisition)) {
+  if (simulation->taken + 1 == simulation->steps) {
     world_idle(world);
     return;
   }

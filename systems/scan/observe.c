@@ -1,14 +1,9 @@
 #include "kernels/kernels.h"
 #include "systems/scan/systems.h"
 
-/* Sizes beyond the fast transform's take the direct sum. */
-static const char *kernel_of(const struct world *world) {
-  return observe_fft_fits(world_height(world), world_width(world)) ? "observe_fft" : "observe_direct";
-}
-
 static void run_observe(struct world *world, void *context) {
-  (void)context;
-  kernel_run(world_kernels(world), kernel_of(world), world_rows(world, TABLE_ENV),
+  const struct simulation *simulation = context;
+  kernel_run(world_kernels(world), simulation->observe_kernel, world_rows(world, TABLE_ENV),
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_hybrid),
                   world_in(world, SCENE_phase), world_out(world, ENV_magnitude),
                   world_out(world, ENV_magnitude_mean), world_out(world, ENV_magnitude_std)));
@@ -21,9 +16,15 @@ const struct system system_observe = {
     .writes = SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std),
     .run = run_observe};
 
+/* Sizes beyond the fast transform's take the direct sum. */
 bool observe_open(struct simulation *simulation, struct error *error) {
-  return kernel_need(simulation->kernels, kernel_of(simulation->world), error);
+  const struct world *world = simulation->world;
+  simulation->observe_kernel =
+      observe_fft_fits(world_height(world), world_width(world)) ? "observe_fft" : "observe_direct";
+  return kernel_need(simulation->kernels, simulation->observe_kernel, error);
 }
+
+/* ---- for networks -------------------------------------------------------------------------------------- */
 
 void observe_standardise(struct world *world, struct arg input, size_t first, size_t place, size_t images) {
   kernel_run(world_kernels(world), "image_standardise", images,
@@ -31,6 +32,38 @@ void observe_standardise(struct world *world, struct arg input, size_t first, si
                   world_in(world, ENV_magnitude_mean), world_in(world, ENV_magnitude_std),
                   world_in(world, SLICE_unit), input, arg_u32((uint32_t)first), arg_u32((uint32_t)place)));
 }
+
+static void run_encode_image(struct world *world, void *context) {
+  const struct pass *pass = &((const struct simulation *)context)->pass;
+  observe_standardise(world, world_part(world, BATCH_input), pass->first, 0, pass->images);
+}
+
+const struct system system_encode = {.name = "encode",
+                                     .doc = "the reconstructor's input: observations, standardised and clamped",
+                                     .reads = OBSERVE_STANDARDISE_READS,
+                                     .writes = SET(BATCH_input),
+                                     .kernels = {"image_standardise"},
+                                     .run = run_encode_image};
+
+void observe_mask(struct world *world, const struct pass *pass) {
+  kernel_run(world_kernels(world), "policy_mask", pass->images,
+             ARGS(world_in(world, ENV_mask), arg_unnamed(world_out(world, BATCH_taken)),
+                  arg_u32((uint32_t)pass->first)));
+}
+
+static void run_encode_policy(struct world *world, void *context) {
+  const struct pass *pass = &((const struct simulation *)context)->pass;
+  observe_standardise(world, arg_unnamed(world_part(world, BATCH_observation)), pass->first, pass->place,
+                      pass->images);
+  observe_mask(world, pass);
+}
+
+const struct system system_encode_policy = {.name = "encode_policy",
+                                            .doc = "the policy's inputs: standardised observations and masks",
+                                            .reads = OBSERVE_STANDARDISE_READS | SET(ENV_mask),
+                                            .writes = SET(BATCH_observation) | SET(BATCH_taken),
+                                            .kernels = {"image_standardise", "policy_mask"},
+                                            .run = run_encode_policy};
 
 /* The file's own k-space has one coil there (simulation_open). */
 void observe_present(struct world *world, struct arg slice, const struct arg *mask, size_t first,

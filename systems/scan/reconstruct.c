@@ -18,7 +18,8 @@ const struct system system_reconstruct = {.name = "reconstruct",
 
 static bool next_pass(struct world *world, void *context, size_t turn) {
   struct simulation *simulation = context;
-  reconstructor_bind(simulation->reconstructor, world);
+  if (!world_is_bound(world, BATCH_input, simulation->reconstructor->input))
+    reconstructor_bind(simulation->reconstructor, world);
   return pass_take(&simulation->pass, turn, world_rows(world, TABLE_ENV), simulation->reconstructor->batch);
 }
 
@@ -27,18 +28,6 @@ const struct system system_repeat_reconstructor = {
     .doc = "scans that the reconstructor takes at a time",
     .covers = TABLE_BIT(TABLE_ENV),
     .next = next_pass};
-
-static void run_encode(struct world *world, void *context) {
-  const struct pass *pass = &((const struct simulation *)context)->pass;
-  observe_standardise(world, world_part(world, BATCH_input), pass->first, 0, pass->images);
-}
-
-const struct system system_encode = {.name = "encode",
-                                     .doc = "the reconstructor's input: observations, standardised and clamped",
-                                     .reads = OBSERVE_STANDARDISE_READS,
-                                     .writes = SET(BATCH_input),
-                                     .kernels = {"image_standardise"},
-                                     .run = run_encode};
 
 static void run_encode_complex(struct world *world, void *context) {
   const struct simulation *simulation = context;

@@ -65,14 +65,6 @@ struct simulation_plan {
   const char *kernel_folder; /* --kernels */
 };
 
-/* Scans that a network runs on at the moment. */
-struct pass {
-  size_t first, images; /* rows of ENV from `first` on */
-  size_t place;         /* the first one's place among the images whose activations a network keeps */
-};
-/* Turn number `turn` of passes of at most `most` over `rows`; false: there is none. */
-bool pass_take(struct pass *pass, size_t turn, size_t rows, size_t most);
-
 /* Where record puts what stands after t actions: row first + t * stride of ROLLOUT; where what stands before the
  * first action is not kept, row first + (t - 1) * stride. */
 struct rollout_rows {
@@ -96,10 +88,12 @@ struct simulation {
   struct world *world;
   struct slice_cache *cache; /* NULL: all slices are on the device */
   struct acquisition acquisition;
+  uint32_t steps; /* of its scans */
   const struct sampler *sampler;
   struct points points;                /* the draws of system decide_points, opened by simulation_set */
   cl_mem observe_work;                 /* scratch of observe_cells: an image a work-group */
   size_t observe_slots, observe_bytes; /* images, and all their bytes */
+  const char *observe_kernel;          /* of system observe */
   struct reconstructor *reconstructor; /* networks that systems run */
   struct policy *policy;
   struct tau *tau;

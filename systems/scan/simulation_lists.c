@@ -3,19 +3,13 @@
 #include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"
 #include "systems/scan/reconstruction.h"
+#include "systems/scan/sequence.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/systems.h"
 
 #include <string.h>
 
 /* ---- loops -------------------------------------------------------------------------------------------- */
-
-bool pass_take(struct pass *pass, size_t turn, size_t rows, size_t most) {
-  size_t first = turn * most;
-  if (first >= rows) return false;
-  *pass = (struct pass){.first = first, .images = rows - first < most ? rows - first : most};
-  return true;
-}
 
 static size_t row_after(const struct rollout_rows *rows, size_t actions) {
   return rows->first + (rows->before || !actions ? actions : actions - 1) * rows->stride;
@@ -24,7 +18,7 @@ static size_t row_after(const struct rollout_rows *rows, size_t actions) {
 static bool next_step(struct world *world, void *context, size_t turn) {
   struct simulation *simulation = context;
   (void)world;
-  if (turn >= acquisition_steps(&simulation->acquisition)) return false;
+  if (turn >= simulation->steps) return false;
   simulation->taken = (uint32_t)turn;
   simulation->rollout_row = row_after(&simulation->rows, turn + 1);
   return true;

@@ -278,6 +278,7 @@ bool simulation_set(struct simulation *simulation, const struct acquisition *acq
   bool good = sampler_fill(sampler, simulation->options, acquisition, table, error);
   if (good) {
     simulation->acquisition = *acquisition;
+    simulation->steps = acquisition_steps(acquisition);
     simulation->sampler = sampler;
     write_initial(simulation, arena);
     good = simulation_build(simulation, error) && prepare(simulation, error) &&

@@ -36,18 +36,14 @@ bool observe_complex_open(struct simulation *simulation, struct error *error);
   (SET(ENV_slice) | SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std) | SET(SLICE_unit))
 void observe_standardise(struct world *world, struct arg input, size_t first, size_t place, size_t images);
 
+/* For systems that encode for policies: what the scans of the pass have acquired, into BATCH.taken. Kernel policy_mask. */
+void observe_mask(struct world *world, const struct pass *pass);
+
 /* For networks of complex images: frequencies of slices [first, first + images) of `slice`, U32, in units of
  * the image, as planes [images][2][height][width]; with ENV.mask as `mask`: of the lines alone that those
  * environments have acquired. Kernel view_present; the system reads SLICE.unit and the k-space that there is.
  */
 void observe_present(struct world *world, struct arg slice, const struct arg *mask, size_t first,
                      cl_mem planes, size_t images);
-
-/* For systems that run the networks of tau steps: shows them slices `row`, `row` + 1 ... of `slices`, U32, whose draws
- * are keyed by `first`, `first` + 1 ... The system reads SLICE.unit, and SLICE.image or, of complex images, k-space. */
-struct tau;
-void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t row, uint32_t first,
-                size_t images);
-component_set tau_encode_reads(const struct options *options);
 
 #endif

@@ -89,7 +89,7 @@ static void pass_policy(struct pgmri_bench *bench, size_t images, bool backward)
   size_t most = policy->batch;
   for (size_t first = 0; first < images; first += most) {
     size_t count = images - first < most ? images - first : most;
-    policy_forward(policy, count);
+    path_forward(&policy->network.path, count);
     if (backward) policy_backward(policy, count);
   }
 }

@@ -102,7 +102,7 @@ static void close_bench(struct policy_bench *bench) {
 
 static void run_gradients(struct policy_bench *bench, struct policy *policy, size_t count) {
   graph_zero_gradients(policy->graph);
-  policy_forward(policy, count);
+  path_forward(&policy->network.path, count);
   policy_loss(policy, &bench->update, 0, count, 1.0 / (double)count);
   policy_backward(policy, count);
 }
@@ -117,8 +117,8 @@ static bool check(struct policy_bench *bench, struct error *error) {
     bench->gradient_error =
         bench_gradient_distance(bench->device, policy->graph, portable->graph, &bench->worst);
   } else {
-    policy_forward(policy, count);
-    policy_forward(portable, count);
+    path_forward(&policy->network.path, count);
+    path_forward(&portable->network.path, count);
   }
   bench->output_error =
       device_distance(bench->device, policy->logits, portable->logits, count * bench->shape.actions);
@@ -137,7 +137,7 @@ static bool check(struct policy_bench *bench, struct error *error) {
 static void run_once(void *context) {
   struct policy_bench *bench = context;
   if (!bench->train) {
-    policy_forward(&bench->policy, bench->batch);
+    path_forward(&bench->policy.network.path, bench->batch);
     return;
   }
   run_gradients(bench, &bench->policy, bench->batch);

@@ -19,7 +19,7 @@ struct work {
 static void update(void *context) {
   struct work *work = context;
   fitting_of(&work->training)->pending = 0; /* nobody reads the losses */
-  training_step(&work->training, 0, work->batch);
+  fit_step(&work->training, 0, work->batch);
 }
 
 /* Every sample has a loss that a number of SSIM or a mean over pixels can be. */

@@ -8,10 +8,6 @@
 static const char clear_line[] = "\r\033[K";
 static enum l2sr_level shown = L2SR_INFO;
 
-void terminal_show(enum l2sr_level most) {
-  shown = most;
-}
-
 void terminal_line(const char *prefix, const char *text) {
   if (isatty(STDERR_FILENO)) fputs(clear_line, stderr); /* over an unfinished progress line */
   fputs(prefix, stderr);
@@ -40,7 +36,6 @@ static void print_progress(const struct l2sr_progress *progress, bool terminal) 
 static void see_progress(struct l2sr_progress *progress, void *context) {
   bool terminal = isatty(STDERR_FILENO);
   (void)context;
-  if (shown < L2SR_INFO) return;
   if (progress->ended) {
     if (terminal && progress->noted > 0) fputs(clear_line, stderr);
     return;
@@ -50,6 +45,11 @@ static void see_progress(struct l2sr_progress *progress, void *context) {
   print_progress(progress, terminal);
 }
 
+void terminal_show(enum l2sr_level most) {
+  shown = most;
+  l2sr_on_log(see_line, most < L2SR_INFO ? NULL : see_progress, NULL);
+}
+
 void terminal_open(void) {
-  l2sr_on_log(see_line, see_progress, NULL);
+  terminal_show(shown);
 }

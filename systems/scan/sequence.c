@@ -1,0 +1,248 @@
+/* The networks of tau steps as they run: for scans (systems/scan/decide.c), and step by step to train them. */
+#include "systems/scan/sequence.h"
+
+#include "systems/scan/observation.h"
+#include "systems/scan/systems.h"
+
+/* ---- what they see --------------------------------------------------------------------------------------- */
+
+component_set tau_encode_reads(const struct options *options) {
+  bool complex = options->network.input == INPUT_COMPLEX;
+  return SET(SLICE_unit) | (complex ? observation_chosen(options)->kspace : SET(SLICE_image));
+}
+
+static void encode_complex(struct tau *tau, struct world *world, struct arg slice, uint32_t first,
+                           size_t images) {
+  observe_present(world, slice, NULL, 0, graph_value(tau->graph, tau->net.image), images);
+  kernel_run(world_kernels(world), "loupe_number", images,
+             ARGS(arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(tau->graph, tau->net.scan)), arg_u32(first), arg_u32(1)));
+}
+
+void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t row, uint32_t first,
+                size_t images) {
+  struct arg slice = arg_buffer(ARG_IN, ELEMENT_U32, tau->slice);
+  device_copy(world_device(world), slices.as.m, sizeof(uint32_t) * row, tau->slice, 0, sizeof(uint32_t) * images);
+  if (tau->complex) {
+    encode_complex(tau, world, slice, first, images);
+    return;
+  }
+  kernel_run(world_kernels(world), "loupe_present", images,
+             ARGS(slice, world_in(world, SLICE_image), world_in(world, SLICE_unit),
+                  graph_arg(ARG_OUT, graph_value(tau->graph, tau->net.image)), arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(tau->graph, tau->net.scan)),
+                  arg_u32((uint32_t)scan_shape_pixels(&tau->acquisition.shape)), arg_u32(first)));
+}
+
+/* ---- parts ----------------------------------------------------------------------------------------------- */
+
+static size_t image_bytes(const struct tau *tau, size_t images) {
+  return sizeof(float) * tau->size * tau->size * images;
+}
+
+/* The reconstructor's pass for part i: where nothing is trained, and with one look alone, all are the first.
+ */
+static void select_pass(struct tau *tau, uint32_t part) {
+  reconstructor_select(tau->reconstructor, tau->train && tau->adaptive ? part : 0);
+}
+
+/* The graph and a pass of the reconstructor share a buffer, or it is copied between them. */
+static void copy_unshared(const struct tau *tau, cl_mem from, cl_mem to, size_t bytes) {
+  if (from != to) device_copy(tau->device, from, 0, to, 0, bytes);
+}
+
+/* The end of a part becomes the input of the reconstructor's pass. */
+static void pass_on(struct tau *tau, uint32_t part, size_t images) {
+  watch_touch(&tau->reconstructor->watch, 0, SET(BATCH_input));
+  select_pass(tau, part);
+  copy_unshared(tau, graph_value(tau->graph, tau->net.observed[part]), tau->reconstructor->input,
+                image_bytes(tau, images) * (tau->complex ? 2 : 1));
+}
+
+static void select_step(struct tau *tau, uint32_t step) {
+  reconstructor_select(&tau->sampler, tau->train && tau->adaptive ? step : 0);
+}
+
+/* The U-Net of points between what it sees and what is drawn by it. */
+static void forward_sampler(struct tau *tau, uint32_t step, size_t images) {
+  const struct graph *graph = tau->graph;
+  select_step(tau, step);
+  copy_unshared(tau, graph_value(graph, tau->net.planes[step]), tau->sampler.input,
+                5 * image_bytes(tau, images));
+  reconstructor_forward(&tau->sampler, images);
+  copy_unshared(tau, tau->sampler.output, graph_value(graph, tau->net.scores[step]),
+                image_bytes(tau, images));
+}
+
+static void backward_sampler(struct tau *tau, uint32_t step, size_t images) {
+  const struct graph *graph = tau->graph;
+  select_step(tau, step);
+  copy_unshared(tau, graph_gradient(graph, tau->net.scores[step]), tau->sampler.output_gradient,
+                image_bytes(tau, images));
+  reconstructor_backward_level(&tau->sampler, images, tau->adaptive);
+  if (tau->adaptive)
+    copy_unshared(tau, tau->sampler.input_gradient, graph_gradient(graph, tau->net.planes[step]),
+                  5 * image_bytes(tau, images));
+}
+
+/* A part of the graph, which of points is cut in two. */
+static void forward_part(struct tau *tau, uint32_t part, size_t images) {
+  int start = part ? tau->net.end[part - 1] : 0;
+  if (tau->points && part) {
+    int cut = tau->net.cut[part - 1];
+    graph_forward_part(tau->graph, start, cut);
+    forward_sampler(tau, part - 1, images);
+    start = cut;
+  }
+  graph_forward_part(tau->graph, start, tau->net.end[part]);
+}
+
+static void backward_part(struct tau *tau, uint32_t part, size_t images) {
+  int end = tau->net.end[part];
+  if (tau->points && part) {
+    int cut = tau->net.cut[part - 1];
+    graph_backward_part(tau->graph, cut, end);
+    backward_sampler(tau, part - 1, images);
+    end = cut;
+  }
+  graph_backward_part(tau->graph, part ? tau->net.end[part - 1] : 0, end);
+}
+
+void tau_forward(struct tau *tau, uint32_t part, size_t images) {
+  graph_set_images(tau->graph, images);
+  forward_part(tau, part, images);
+  if (tau->adaptive || part == tau->steps) pass_on(tau, part, images);
+}
+
+void tau_look(struct tau *tau, uint32_t part, size_t images) {
+  copy_unshared(tau, tau->reconstructor->output, graph_value(tau->graph, tau->net.reconstruction[part]),
+                image_bytes(tau, images));
+}
+
+/* After the last step the image of all lines is for the loss alone. */
+void tau_run(struct tau *tau, size_t images) {
+  tau->reconstructor->watch.quiet = true; /* its passes are within those of the sampler */
+  graph_set_images(tau->graph, images);
+  for (uint32_t part = 0; part <= tau->steps; part++) {
+    forward_part(tau, part, images);
+    if (!tau->adaptive || part == tau->steps) continue;
+    pass_on(tau, part, images);
+    reconstructor_forward(tau->reconstructor, images);
+    tau_look(tau, part, images);
+  }
+  select_pass(tau, 0);
+  tau->reconstructor->watch.quiet = false;
+}
+
+void tau_backward(struct tau *tau, uint32_t part, size_t images) {
+  struct reconstructor *reconstructor = tau->reconstructor;
+  watch_touch(&reconstructor->watch, SET(BATCH_input_gradient), tau->adaptive ? SET(BATCH_output_gradient) : 0);
+  copy_unshared(tau, reconstructor->input_gradient, graph_gradient(tau->graph, tau->net.observed[part]),
+                image_bytes(tau, images) * (tau->complex ? 2 : 1));
+  backward_part(tau, part, images);
+  if (!tau->adaptive) return;
+  select_pass(tau, part - 1);
+  copy_unshared(tau, graph_gradient(tau->graph, tau->net.reconstruction[part - 1]),
+                reconstructor->output_gradient, image_bytes(tau, images));
+}
+
+/* ---- systems of an update: forward ------------------------------------------------------------------------------------------- */
+
+static void run_encode(struct world *world, void *context) {
+  struct tau_steps *steps = context;
+  tau_encode(steps->tau, world, world_in(world, ENV_slice), 0, steps->sample,
+             world_rows(world, TABLE_ENV));
+}
+
+/* Whoever lists it adds the slices' images or k-space. */
+const struct system system_encode_slices = {.name = "encode_slices",
+                                            .doc = "the sampler's slices, and what keys its draws",
+                                            .reads = SET(ENV_slice),
+                                            .run = run_encode};
+
+static bool next_step(struct world *world, void *context, size_t turn) {
+  struct tau_steps *steps = context;
+  (void)world;
+  steps->step = (uint32_t)turn;
+  return turn < steps->tau->steps;
+}
+
+const struct system system_repeat_tau = {
+    .name = "steps", .doc = "tau of them, and a reconstruction before each", .next = next_step};
+
+static void run_sample(struct world *world, void *context) {
+  struct tau_steps *steps = context;
+  tau_forward(steps->tau, steps->step, world_rows(world, TABLE_ENV));
+  reconstructor_bind(steps->tau->reconstructor, world);
+}
+
+const struct system system_forward_sampler = {
+    .name = "forward_sampler",
+    .doc = "the sampler's forward pass: actions of the step before, and what the reconstructor sees of them",
+    .reads = FORWARD_READS(SAMPLER),
+    .writes = FORWARD_WRITES(SAMPLER),
+    .run = run_sample};
+
+static void run_look(struct world *world, void *context) {
+  struct tau_steps *steps = context;
+  struct tau *tau = steps->tau;
+  reconstructor_forward(steps->tau->reconstructor, world_rows(world, TABLE_ENV));
+  tau_look(tau, steps->step, world_rows(world, TABLE_ENV));
+}
+
+const struct system system_look = {.name = "forward_reconstruction",
+                                   .doc = "the reconstructor's forward pass, shown to the next step",
+                                   .reads = SET(BATCH_input) | FORWARD_READS(RECONSTRUCTOR),
+                                   .writes = SET(BATCH_output) | FORWARD_WRITES(RECONSTRUCTOR),
+                                   .run = run_look};
+
+static void run_last(struct world *world, void *context) {
+  struct tau_steps *steps = context;
+  steps->step = steps->tau->steps;
+  run_sample(world, steps);
+}
+
+const struct system system_forward_last = {
+    .name = "forward_last",
+    .doc = "the sampler's forward pass: actions of the last step, and what the reconstructor sees of all",
+    .reads = FORWARD_READS(SAMPLER),
+    .writes = SET(BATCH_input) | FORWARD_WRITES(SAMPLER),
+    .run = run_last};
+
+/* ---- and backward ------------------------------------------------------------------------------------------ */
+
+/* From the last step to the first; a sampler that does not look at reconstructions ends with the last. */
+static bool next_back(struct world *world, void *context, size_t turn) {
+  struct tau_steps *steps = context;
+  const struct tau *tau = steps->tau;
+  (void)world;
+  if (turn >= (tau->adaptive ? tau->steps : 1)) return false;
+  steps->step = tau->steps - (uint32_t)turn;
+  return true;
+}
+
+const struct system system_repeat_back = {
+    .name = "steps_back", .doc = "steps, the last one first", .next = next_back};
+
+static void run_sample_back(struct world *world, void *context) {
+  struct tau_steps *steps = context;
+  tau_backward(steps->tau, steps->step, world_rows(world, TABLE_ENV));
+  reconstructor_bind(steps->tau->reconstructor, world);
+}
+
+const struct system system_backward_sampler = {
+    .name = "backward_sampler",
+    .doc = "the sampler's backward pass, to the reconstruction that it has looked at",
+    .reads = SET(BATCH_input_gradient) | BACKWARD_READS(SAMPLER),
+    .writes = BACKWARD_WRITES(SAMPLER),
+    .run = run_sample_back};
+
+/* Nothing learns before the first reconstruction. */
+static void run_look_back(struct world *world, void *context) {
+  struct tau_steps *steps = context;
+  reconstructor_backward_level(steps->tau->reconstructor, world_rows(world, TABLE_ENV), steps->step > 1);
+}
+
+const struct system system_look_back = {.name = "backward_reconstruction",
+                                        .doc = "the reconstructor's backward pass of that reconstruction",
+                                        .reads = SET(BATCH_output_gradient) | BACKWARD_READS(RECONSTRUCTOR),
+                                        .writes = SET(BATCH_input_gradient) | BACKWARD_WRITES(RECONSTRUCTOR),
+                                        .run = run_look_back};
