@@ -117,6 +117,7 @@ static struct tau describe(const struct masks_setup *setup) {
                       .kernels = setup->kernels,
                       .acquisition = setup->acquisition,
                       .size = options->data.size,
+                      .plane = sizeof(float) * options->data.size * options->data.size,
                       .batch = setup->batch,
                       .steps = options->tau.steps,
                       .hidden = options->tau.hidden,
