@@ -418,7 +418,8 @@ void device_fill_floats(struct device *device, cl_mem buffer, size_t count, floa
 
 void device_copy(struct device *device, cl_mem from, size_t from_offset, cl_mem to, size_t to_offset,
                  size_t bytes) {
-  if (bytes)
+  bool there = from == to && from_offset == to_offset;
+  if (bytes && !there)
     CL(device, clEnqueueCopyBuffer(device->queue, from, to, from_offset, to_offset, bytes, 0, NULL, NULL));
 }
 

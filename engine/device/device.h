@@ -94,6 +94,7 @@ void device_write(struct device *device, cl_mem buffer, size_t offset, size_t by
 void device_read(struct device *device, cl_mem buffer, size_t offset, size_t bytes, void *to);
 void device_fill(struct device *device, cl_mem buffer, size_t offset, size_t bytes, uint32_t word);
 void device_fill_floats(struct device *device, cl_mem buffer, size_t count, float value); /* from its start */
+/* What is there already is not copied. */
 void device_copy(struct device *device, cl_mem from, size_t from_offset, cl_mem to, size_t to_offset,
                  size_t bytes);
 

@@ -1,6 +1,6 @@
-/* What systems do to a network, as columns of their world: its parameters, moments, activations, gradients at 0 and
- * gradients, which stand side by side in the schema and have no memory of the world (KEEP_STATE, KEEP_MARK). So a schedule
- * knows the order of them, and a world who did not declare them. */
+/* What systems do to a network, as columns of their world: its parameters, moments, activations, gradients at
+ * 0 and gradients, which stand side by side in the schema and have no memory of the world (KEEP_STATE,
+ * KEEP_MARK). So a schedule knows the order of them, and a world who did not declare them. */
 #ifndef L2SR_ENGINE_WATCH_H
 #define L2SR_ENGINE_WATCH_H
 
@@ -13,7 +13,8 @@ enum watch_column { WATCH_PARAMETERS, WATCH_MOMENTS, WATCH_ACTIVATIONS, WATCH_CL
 /* What is done to the graph is asked of the world whose system does it. Outside of systems nobody asks. */
 struct watch {
   unsigned columns; /* the first of them */
-  component_set in, out, out_gradient; /* its ports: a forward pass reads and writes them, a backward pass reads the last */
+  component_set in, out,
+      out_gradient; /* its ports: a forward pass reads and writes them, a backward pass reads the last */
   bool quiet;       /* what is done to it is part of what another network does */
 };
 

@@ -19,9 +19,9 @@ enum { EPOCH_VAL_SCORE = EPOCH_VALUES };
 struct fit_sampler {
   struct graph *graph; /* owns its parameters; NULL: there is none */
   struct optimiser *optimiser;
-  double rate; /* of the first epoch; 0: the reconstructor's */
-  struct path *path;   /* that takes its parameters over after a step; NULL: the graph has them */
-  uint32_t *sample;    /* told the number of the running part's first sample; NULL: nobody asks */
+  double rate;       /* of the first epoch; 0: the reconstructor's */
+  struct path *path; /* that takes its parameters over after a step; NULL: the graph has them */
+  uint32_t *sample;  /* told the number of the running part's first sample; NULL: nobody asks */
 };
 
 /* Own state of these tasks; those with more begin with it. */
@@ -130,7 +130,7 @@ enum fit_list { FIT_MOVES, FIT_MASKS, FIT_UPDATE, FIT_DRAW, FIT_VALIDATE };
   .network = "unet", .unit = "update", .worked = "images", .advice = "lower train.rate or set train.clip",   \
   .train = {"update", fit_update_values, 1}, .reconstructs = true, .select = SELECT_LOWEST,                  \
   .selected = EPOCH_VAL_LOSS, .epochs = true, .curves = fit_curves, .plan = fit_plan, .load = fit_load,      \
-  .close = fit_close, .begin = fit_begin, .step = training_step, .look = fit_look, .validate = fit_validate,      \
+  .close = fit_close, .begin = fit_begin, .step = training_step, .look = fit_look, .validate = fit_validate, \
   .read = fit_read
 
 extern const struct task task_reconstructor, task_round; /* on masks of heuristics; on a policy's */

@@ -38,9 +38,9 @@ static bool next_part(struct world *world, void *context, size_t turn) {
   size_t batch = training->reconstructor.batch, done = turn * batch;
   if (done >= fitting->count) return false;
   fitting->done = done;
+  if (fitting->sampler.sample) *fitting->sampler.sample = fit_sample(training);
   feed_deal(&fitting->train, fitting->first + done,
             fitting->count - done < batch ? fitting->count - done : batch);
-  if (fitting->sampler.sample) *fitting->sampler.sample = fit_sample(training);
   (void)world;
   return true;
 }
@@ -166,8 +166,8 @@ void training_step(struct training *training) {
 static void run_validation_loss(struct world *world, void *context) {
   struct fitting *fitting = ((struct training *)context)->own;
   const struct loss_target target = target_in(world);
-  loss_run(&fitting->loss, &target, world_in(world, BATCH_output).as.m, NULL,
-           world_rows(world, TABLE_ENV), 1);
+  loss_run(&fitting->loss, &target, world_in(world, BATCH_output).as.m, NULL, world_rows(world, TABLE_ENV),
+           1);
 }
 
 static const struct system validation_loss = {.name = "validation_loss",

@@ -1,6 +1,6 @@
 /* tau-step sequential sampling (Yin et al. 2021, PROTOCOL 3.3): in each of tau steps a sampler looks at the
- * reconstruction of what is acquired and draws a part of the budget; all steps learn from the loss of the last
- * reconstruction. */
+ * reconstruction of what is acquired and draws a part of the budget; all steps learn from the loss of the
+ * last reconstruction. */
 #include "systems/methods/fit.h"
 #include "systems/methods/method.h"
 #include "systems/scan/sequence.h"
@@ -32,10 +32,11 @@ static bool next_draws(struct world *world, void *context, size_t turn) {
   return true;
 }
 
-static const struct system repeat_draws = {.name = "passes",
-                                           .doc = "samples of the validation data that the sampler takes at a time",
-                                           .covers = TABLE_BIT(TABLE_EPOCH),
-                                           .next = next_draws};
+static const struct system repeat_draws = {
+    .name = "passes",
+    .doc = "samples of the validation data that the sampler takes at a time",
+    .covers = TABLE_BIT(TABLE_EPOCH),
+    .next = next_draws};
 
 /* Their numbers are above those of training (systems/training/feed.c). */
 static void run_draw(struct world *world, void *context) {
@@ -47,8 +48,8 @@ static void run_draw(struct world *world, void *context) {
   tau_encode(tau, world, world_in(world, EPOCH_slice), first, start + (uint32_t)first, images);
   tau_run(tau, images);
   kernel_run(world_kernels(world), "loupe_keep", images * tau->acquisition.shape.actions,
-             ARGS(graph_arg(ARG_IN, graph_value(tau->graph, tau->net.mask[tau->steps])), world_part(world, EPOCH_mask),
-                  arg_u32((uint32_t)first)));
+             ARGS(graph_arg(ARG_IN, graph_value(tau->graph, tau->net.mask[tau->steps])),
+                  world_part(world, EPOCH_mask), arg_u32((uint32_t)first)));
 }
 
 static const struct system draw_validation = {
@@ -60,7 +61,8 @@ static const struct system draw_validation = {
     .kernels = {"loupe_keep"},
     .run = run_draw};
 
-/* ---- lists ---------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------------------
+ */
 
 static void add_there(struct training *training, struct schedule *schedule) {
   struct tau_steps *steps = &own_of(training)->steps;
@@ -70,7 +72,8 @@ static void add_there(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &system_repeat_tau, steps);
   struct system *sample = schedule_add(schedule, &system_forward_sampler, steps);
   if (adaptive) sample->writes |= SET(BATCH_input);
-  if (options->acquisition.geometry == GEOMETRY_POINTS && options->tau.steps == 1) { /* before it, nothing is drawn */
+  if (options->acquisition.geometry == GEOMETRY_POINTS &&
+      options->tau.steps == 1) { /* before it, nothing is drawn */
     sample->reads &= ~FORWARD_READS(SAMPLER);
     sample->writes &= ~FORWARD_WRITES(SAMPLER);
   }
@@ -106,11 +109,13 @@ static void fill_update(struct training *training, struct schedule *schedule) {
   fit_fill_update(training, schedule, &way);
 }
 
-/* ---- networks ------------------------------------------------------------------------------------------- */
+/* ---- networks -------------------------------------------------------------------------------------------
+ */
 
 static bool open_reconstructor(struct training *training, struct error *error) {
   return fit_open_reconstructor(
-      training, &(struct fit_network){.input_gradient = true, .passes = tau_passes(training->options)}, error);
+      training, &(struct fit_network){.input_gradient = true, .passes = tau_passes(training->options)},
+      error);
 }
 
 static bool measure_sampler(struct training *training, struct network_need *need, struct error *error) {
@@ -123,11 +128,12 @@ static bool open_sampler(struct training *training, struct error *error) {
   struct masks_setup setup = fit_masks_setup(training);
   if (!tau_open(tau, &setup, &training->reconstructor, error)) return false;
   tau_watch(tau);
-  fitting_of(training)->sampler = (struct fit_sampler){.graph = tau_parameters(tau),
-                                                       .optimiser = &tau->optimiser,
-                                                       .rate = training->options->tau.rate,
-                                                       .path = tau->points ? &tau->sampler.network.path : NULL,
-                                                       .sample = &own_of(training)->steps.sample};
+  fitting_of(training)->sampler =
+      (struct fit_sampler){.graph = tau_parameters(tau),
+                           .optimiser = &tau->optimiser,
+                           .rate = training->options->tau.rate,
+                           .path = tau->points ? &tau->sampler.network.path : NULL,
+                           .sample = &own_of(training)->steps.sample};
   own_of(training)->steps.tau = tau;
   return true;
 }
@@ -145,7 +151,8 @@ static bool write_sampler(const struct training *training, struct store *store, 
 }
 
 static bool read_sampler(struct training *training, struct store *store, struct error *error) {
-  return fit_read_sampler(training, "tau_step", store, error) && tau_read(training_tau(training), store, error);
+  return fit_read_sampler(training, "tau_step", store, error) &&
+         tau_read(training_tau(training), store, error);
 }
 
 static const struct task_network reconstructor = {.open = open_reconstructor, FIT_RECONSTRUCTOR},
@@ -156,7 +163,8 @@ static const struct task_network reconstructor = {.open = open_reconstructor, FI
                                             .write = write_sampler,
                                             .read = read_sampler};
 
-/* ---- the row -------------------------------------------------------------------------------------------- */
+/* ---- the row --------------------------------------------------------------------------------------------
+ */
 
 static const char *const *reads(const struct options *options) {
   static const char *const keys[] = {FIT_READS, "train.method", "acquisition.", "tau.", NULL};
@@ -192,8 +200,8 @@ const struct task task_tau_step = {
     .one_setting = true,
     .bytes = sizeof(struct tau_training),
     .networks = {&reconstructor, &sampler},
-    .lists = {FIT_LISTS(fill_update),
-              [FIT_DRAW] = {"validation masks", "after every epoch", .validates = true, .fill = fill_draw}},
+    .lists = {FIT_LISTS(fill_update), [FIT_DRAW] = {"validation masks", "after every epoch",
+                                                    .validates = true, .fill = fill_draw}},
     .validation = {"epoch", fit_epoch_values, 1 << EPOCH_VAL_LOSS},
     .score = EPOCH_VAL_SSIM,
     .check = check,

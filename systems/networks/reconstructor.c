@@ -187,26 +187,6 @@ void reconstructor_share(struct reconstructor *reconstructor, size_t number,
   network_share(&reconstructor->network, number, ends);
 }
 
-static struct path_ends whole_ends(const struct reconstructor *reconstructor, size_t number) {
-  const struct reconstructor_setup *setup = &reconstructor->setup;
-  const struct reconstructor_sum *sum = &reconstructor->sum[number];
-  if (!setup->complex) return reconstructor->network.path.pass[number].ends;
-  return (struct path_ends){
-      .input = graph_value(sum->graph, sum->image),
-      .output = graph_value(sum->graph, sum->out),
-      .output_gradient = setup->train ? graph_gradient(sum->graph, sum->out) : NULL,
-      .input_gradient = setup->input_gradient ? graph_gradient(sum->graph, sum->image) : NULL};
-}
-
-void reconstructor_select(struct reconstructor *reconstructor, size_t number) {
-  path_select(&reconstructor->network.path, number);
-  struct path_ends whole = whole_ends(reconstructor, number);
-  reconstructor->input = whole.input;
-  reconstructor->output = whole.output;
-  reconstructor->output_gradient = whole.output_gradient;
-  reconstructor->input_gradient = whole.input_gradient;
-}
-
 void reconstructor_bind(struct reconstructor *reconstructor, struct world *world) {
   size_t rows = reconstructor->batch;
   world_bind(world, BATCH_input, reconstructor->input, rows);
@@ -214,6 +194,26 @@ void reconstructor_bind(struct reconstructor *reconstructor, struct world *world
   world_bind(world, BATCH_output_gradient, reconstructor->output_gradient, rows);
   world_bind(world, BATCH_input_gradient, reconstructor->input_gradient, rows);
   watch_graph(&reconstructor->watch, reconstructor->graph, RECONSTRUCTOR_parameters);
+}
+
+/* The ports of a world whose system selects are those of the pass from here on. */
+void reconstructor_select(struct reconstructor *reconstructor, size_t number) {
+  const struct reconstructor_setup *setup = &reconstructor->setup;
+  const struct reconstructor_sum *sum = &reconstructor->sum[number];
+  path_select(&reconstructor->network.path, number);
+  struct path_ends whole = reconstructor->network.path.pass[number].ends;
+  if (setup->complex)
+    whole = (struct path_ends){
+        .input = graph_value(sum->graph, sum->image),
+        .output = graph_value(sum->graph, sum->out),
+        .output_gradient = setup->train ? graph_gradient(sum->graph, sum->out) : NULL,
+        .input_gradient = setup->input_gradient ? graph_gradient(sum->graph, sum->image) : NULL};
+  reconstructor->input = whole.input;
+  reconstructor->output = whole.output;
+  reconstructor->output_gradient = whole.output_gradient;
+  reconstructor->input_gradient = whole.input_gradient;
+  if (world_running() && reconstructor->watch.columns && !reconstructor->watch.quiet)
+    reconstructor_bind(reconstructor, world_running());
 }
 
 cl_mem reconstructor_frequencies(const struct reconstructor *reconstructor) {
@@ -234,14 +234,6 @@ void reconstructor_view(struct reconstructor *reconstructor, size_t images) {
   graph_forward(reconstructor->view);
   copy_images(reconstructor, graph_value(reconstructor->view, reconstructor->viewed), reconstructor->input, 2,
               images);
-}
-
-static const struct path_ends *ends_of(const struct reconstructor *reconstructor) {
-  return &reconstructor->network.path.pass[reconstructor->network.path.selected].ends;
-}
-
-static struct reconstructor_sum *sum_of(struct reconstructor *reconstructor) {
-  return &reconstructor->sum[reconstructor->network.path.selected];
 }
 
 void reconstructor_forward(struct reconstructor *reconstructor, size_t images) {
@@ -280,7 +272,8 @@ static void widen_level(struct reconstructor *reconstructor) {
 static void run_backward_level(struct reconstructor *reconstructor, size_t images, bool input) {
   size_t count = images * pixels_of(reconstructor);
   struct graph *graph = reconstructor->graph;
-  const struct path_ends *network = ends_of(reconstructor);
+  const struct path *path = &reconstructor->network.path;
+  const struct path_ends *network = &path->pass[path->selected].ends;
   if (!reconstructor->blocks) {
     path_backward(&reconstructor->network.path, images, 1, input);
     return;
@@ -300,8 +293,9 @@ static void run_backward_level(struct reconstructor *reconstructor, size_t image
 /* Complex: through the sum into the network's output, and what the network gives its input to what the sum
  * does. The units are the image's: gradients are of any size. */
 static void run_backward_sum(struct reconstructor *reconstructor, size_t images, bool input) {
-  const struct path_ends *network = ends_of(reconstructor);
-  struct reconstructor_sum *sum = sum_of(reconstructor);
+  const struct path *path = &reconstructor->network.path;
+  const struct path_ends *network = &path->pass[path->selected].ends;
+  struct reconstructor_sum *sum = &reconstructor->sum[path->selected];
   size_t values = 2 * images * pixels_of(reconstructor);
   graph_backward(sum->graph);
   copy_images(reconstructor, graph_gradient(sum->graph, sum->residual), network->output_gradient, 1,

@@ -116,6 +116,7 @@ static struct tau describe(const struct masks_setup *setup) {
   return (struct tau){.device = setup->device,
                       .kernels = setup->kernels,
                       .acquisition = setup->acquisition,
+                      .plane = sizeof(float) * scan_shape_pixels(&setup->acquisition.shape),
                       .batch = setup->batch,
                       .steps = options->tau.steps,
                       .hidden = options->tau.hidden,

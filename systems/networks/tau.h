@@ -14,6 +14,7 @@ struct tau {
   struct device *device;
   struct kernels *kernels;
   struct acquisition acquisition;
+  size_t plane; /* bytes of an image's values */
   size_t batch; /* images a pass that it was planned for */
   uint32_t steps, hidden, channels, pools;
   bool adaptive, train;

@@ -1,10 +1,12 @@
-/* The networks of tau steps as they run: for scans (systems/scan/decide.c), and step by step to train them. */
+/* The networks of tau steps as they run: for scans (systems/scan/decide.c), and step by step to train them.
+ */
 #include "systems/scan/sequence.h"
 
 #include "systems/scan/observation.h"
 #include "systems/scan/systems.h"
 
-/* ---- what they see --------------------------------------------------------------------------------------- */
+/* ---- what they see ---------------------------------------------------------------------------------------
+ */
 
 component_set tau_encode_reads(const struct options *options) {
   bool complex = options->network.input == INPUT_COMPLEX;
@@ -15,46 +17,36 @@ static void encode_complex(struct tau *tau, struct world *world, struct arg slic
                            size_t images) {
   observe_present(world, slice, NULL, 0, graph_value(tau->graph, tau->net.image), images);
   kernel_run(world_kernels(world), "loupe_number", images,
-             ARGS(arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(tau->graph, tau->net.scan)), arg_u32(first), arg_u32(1)));
+             ARGS(arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(tau->graph, tau->net.scan)), arg_u32(first),
+                  arg_u32(1)));
 }
 
 void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t row, uint32_t first,
                 size_t images) {
   struct arg slice = arg_buffer(ARG_IN, ELEMENT_U32, tau->slice);
-  device_copy(world_device(world), slices.as.m, sizeof(uint32_t) * row, tau->slice, 0, sizeof(uint32_t) * images);
+  device_copy(world_device(world), slices.as.m, sizeof(uint32_t) * row, tau->slice, 0,
+              sizeof(uint32_t) * images);
   if (tau->complex) {
     encode_complex(tau, world, slice, first, images);
     return;
   }
   kernel_run(world_kernels(world), "loupe_present", images,
              ARGS(slice, world_in(world, SLICE_image), world_in(world, SLICE_unit),
-                  graph_arg(ARG_OUT, graph_value(tau->graph, tau->net.image)), arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(tau->graph, tau->net.scan)),
+                  graph_arg(ARG_OUT, graph_value(tau->graph, tau->net.image)),
+                  arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(tau->graph, tau->net.scan)),
                   arg_u32((uint32_t)scan_shape_pixels(&tau->acquisition.shape)), arg_u32(first)));
 }
 
-/* ---- parts ----------------------------------------------------------------------------------------------- */
-
-static size_t image_bytes(const struct tau *tau, size_t images) {
-  return sizeof(float) * tau->size * tau->size * images;
-}
-
-/* The reconstructor's pass for part i: where nothing is trained, and with one look alone, all are the first.
+/* ---- parts -----------------------------------------------------------------------------------------------
  */
-static void select_pass(struct tau *tau, uint32_t part) {
-  reconstructor_select(tau->reconstructor, tau->train && tau->adaptive ? part : 0);
-}
 
-/* The graph and a pass of the reconstructor share a buffer, or it is copied between them. */
-static void copy_unshared(const struct tau *tau, cl_mem from, cl_mem to, size_t bytes) {
-  if (from != to) device_copy(tau->device, from, 0, to, 0, bytes);
-}
-
-/* The end of a part becomes the input of the reconstructor's pass. */
+/* The end of a part becomes the input of the reconstructor's pass of that number; where nothing is trained,
+ * and with one look alone, all are the first. */
 static void pass_on(struct tau *tau, uint32_t part, size_t images) {
   watch_touch(&tau->reconstructor->watch, 0, SET(BATCH_input));
-  select_pass(tau, part);
-  copy_unshared(tau, graph_value(tau->graph, tau->net.observed[part]), tau->reconstructor->input,
-                image_bytes(tau, images) * (tau->complex ? 2 : 1));
+  reconstructor_select(tau->reconstructor, tau->train && tau->adaptive ? part : 0);
+  device_copy(tau->device, graph_value(tau->graph, tau->net.observed[part]), 0, tau->reconstructor->input, 0,
+              tau->plane * images * (tau->complex ? 2 : 1));
 }
 
 static void select_step(struct tau *tau, uint32_t step) {
@@ -65,22 +57,22 @@ static void select_step(struct tau *tau, uint32_t step) {
 static void forward_sampler(struct tau *tau, uint32_t step, size_t images) {
   const struct graph *graph = tau->graph;
   select_step(tau, step);
-  copy_unshared(tau, graph_value(graph, tau->net.planes[step]), tau->sampler.input,
-                5 * image_bytes(tau, images));
+  device_copy(tau->device, graph_value(graph, tau->net.planes[step]), 0, tau->sampler.input, 0,
+              5 * tau->plane * images);
   reconstructor_forward(&tau->sampler, images);
-  copy_unshared(tau, tau->sampler.output, graph_value(graph, tau->net.scores[step]),
-                image_bytes(tau, images));
+  device_copy(tau->device, tau->sampler.output, 0, graph_value(graph, tau->net.scores[step]), 0,
+              tau->plane * images);
 }
 
 static void backward_sampler(struct tau *tau, uint32_t step, size_t images) {
   const struct graph *graph = tau->graph;
   select_step(tau, step);
-  copy_unshared(tau, graph_gradient(graph, tau->net.scores[step]), tau->sampler.output_gradient,
-                image_bytes(tau, images));
+  device_copy(tau->device, graph_gradient(graph, tau->net.scores[step]), 0, tau->sampler.output_gradient, 0,
+              tau->plane * images);
   reconstructor_backward_level(&tau->sampler, images, tau->adaptive);
   if (tau->adaptive)
-    copy_unshared(tau, tau->sampler.input_gradient, graph_gradient(graph, tau->net.planes[step]),
-                  5 * image_bytes(tau, images));
+    device_copy(tau->device, tau->sampler.input_gradient, 0, graph_gradient(graph, tau->net.planes[step]), 0,
+                5 * tau->plane * images);
 }
 
 /* A part of the graph, which of points is cut in two. */
@@ -113,8 +105,8 @@ void tau_forward(struct tau *tau, uint32_t part, size_t images) {
 }
 
 void tau_look(struct tau *tau, uint32_t part, size_t images) {
-  copy_unshared(tau, tau->reconstructor->output, graph_value(tau->graph, tau->net.reconstruction[part]),
-                image_bytes(tau, images));
+  device_copy(tau->device, tau->reconstructor->output, 0,
+              graph_value(tau->graph, tau->net.reconstruction[part]), 0, tau->plane * images);
 }
 
 /* After the last step the image of all lines is for the loss alone. */
@@ -128,28 +120,30 @@ void tau_run(struct tau *tau, size_t images) {
     reconstructor_forward(tau->reconstructor, images);
     tau_look(tau, part, images);
   }
-  select_pass(tau, 0);
+  reconstructor_select(tau->reconstructor, 0);
   tau->reconstructor->watch.quiet = false;
 }
 
 void tau_backward(struct tau *tau, uint32_t part, size_t images) {
   struct reconstructor *reconstructor = tau->reconstructor;
-  watch_touch(&reconstructor->watch, SET(BATCH_input_gradient), tau->adaptive ? SET(BATCH_output_gradient) : 0);
-  copy_unshared(tau, reconstructor->input_gradient, graph_gradient(tau->graph, tau->net.observed[part]),
-                image_bytes(tau, images) * (tau->complex ? 2 : 1));
+  watch_touch(&reconstructor->watch, SET(BATCH_input_gradient),
+              tau->adaptive ? SET(BATCH_output_gradient) : 0);
+  device_copy(tau->device, reconstructor->input_gradient, 0,
+              graph_gradient(tau->graph, tau->net.observed[part]), 0,
+              tau->plane * images * (tau->complex ? 2 : 1));
   backward_part(tau, part, images);
   if (!tau->adaptive) return;
-  select_pass(tau, part - 1);
-  copy_unshared(tau, graph_gradient(tau->graph, tau->net.reconstruction[part - 1]),
-                reconstructor->output_gradient, image_bytes(tau, images));
+  reconstructor_select(reconstructor, tau->train ? part - 1 : 0);
+  device_copy(tau->device, graph_gradient(tau->graph, tau->net.reconstruction[part - 1]), 0,
+              reconstructor->output_gradient, 0, tau->plane * images);
 }
 
-/* ---- systems of an update: forward ------------------------------------------------------------------------------------------- */
+/* ---- systems of an update: forward
+ * ------------------------------------------------------------------------------------------- */
 
 static void run_encode(struct world *world, void *context) {
   struct tau_steps *steps = context;
-  tau_encode(steps->tau, world, world_in(world, ENV_slice), 0, steps->sample,
-             world_rows(world, TABLE_ENV));
+  tau_encode(steps->tau, world, world_in(world, ENV_slice), 0, steps->sample, world_rows(world, TABLE_ENV));
 }
 
 /* Whoever lists it adds the slices' images or k-space. */
@@ -171,7 +165,6 @@ const struct system system_repeat_tau = {
 static void run_sample(struct world *world, void *context) {
   struct tau_steps *steps = context;
   tau_forward(steps->tau, steps->step, world_rows(world, TABLE_ENV));
-  reconstructor_bind(steps->tau->reconstructor, world);
 }
 
 const struct system system_forward_sampler = {
@@ -207,7 +200,8 @@ const struct system system_forward_last = {
     .writes = SET(BATCH_input) | FORWARD_WRITES(SAMPLER),
     .run = run_last};
 
-/* ---- and backward ------------------------------------------------------------------------------------------ */
+/* ---- and backward
+ * ------------------------------------------------------------------------------------------ */
 
 /* From the last step to the first; a sampler that does not look at reconstructions ends with the last. */
 static bool next_back(struct world *world, void *context, size_t turn) {
@@ -225,7 +219,6 @@ const struct system system_repeat_back = {
 static void run_sample_back(struct world *world, void *context) {
   struct tau_steps *steps = context;
   tau_backward(steps->tau, steps->step, world_rows(world, TABLE_ENV));
-  reconstructor_bind(steps->tau->reconstructor, world);
 }
 
 const struct system system_backward_sampler = {

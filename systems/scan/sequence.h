@@ -1,12 +1,13 @@
-/* Running the networks of tau steps (PROTOCOL 3.3): all steps at once, to scan by them, or part by part, to train them. */
+/* Running the networks of tau steps (PROTOCOL 3.3): all steps at once, to scan by them, or part by part, to
+ * train them. */
 #ifndef L2SR_SYSTEMS_SEQUENCE_H
 #define L2SR_SYSTEMS_SEQUENCE_H
 
 #include "engine/ecs/schedule.h"
 #include "systems/networks/tau.h"
 
-/* Shows them slices `row`, `row` + 1 ... of `slices`, U32, whose draws are keyed by `first`, `first` + 1 ... The system
- * reads SLICE.unit, and SLICE.image or, of complex images, k-space. */
+/* Shows them slices `row`, `row` + 1 ... of `slices`, U32, whose draws are keyed by `first`, `first` + 1 ...
+ * The system reads SLICE.unit, and SLICE.image or, of complex images, k-space. */
 void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t row, uint32_t first,
                 size_t images);
 component_set tau_encode_reads(const struct options *options);
@@ -14,13 +15,14 @@ component_set tau_encode_reads(const struct options *options);
 /* All enqueue. */
 /* All steps, with passes of the reconstructor between. The masks after each are net.mask of the graph. */
 void tau_run(struct tau *tau, size_t images);
-/* To train: part `part` of the graph, 0 before the first step, and the input of the reconstructor's pass of that
- * number, which is selected; after the last part it is the pass that the loss is of. */
+/* To train: part `part` of the graph, 0 before the first step, and the input of the reconstructor's pass of
+ * that number, which is selected; after the last part it is the pass that the loss is of. */
 void tau_forward(struct tau *tau, uint32_t part, size_t images);
 /* The next step sees the reconstruction of that part. */
 void tau_look(struct tau *tau, uint32_t part, size_t images);
 /* Backward through part `part` > 0 from the input's gradient of the selected pass: into the gradients of the
- * sampler and, if it looks at reconstructions, the output's gradient of the pass before, which is selected. */
+ * sampler and, if it looks at reconstructions, the output's gradient of the pass before, which is selected.
+ */
 void tau_backward(struct tau *tau, uint32_t part, size_t images);
 
 /* Context of the systems of an update; the reconstructor is the tau's. */
