@@ -104,58 +104,69 @@ static bool find_scans(struct feed *feed, struct error *error) {
   return acquisition_only(&feed->pair[0], &feed->options, feed->arena, error);
 }
 
+/* Before any work: a sampler's table, of every pair. */
+static bool check_sampler(const struct feed *feed, struct error *error) {
+  struct arena *arena = arena_open();
+  uint32_t *table = ARENA_NEW(arena, uint32_t, actions_of(feed));
+  bool good = true;
+  for (size_t p = 0; good && p < feed->pairs; p++)
+    good = sampler_fill(feed->sampler, &feed->options, &feed->pair[p], table, error);
+  arena_close(arena);
+  return good;
+}
+
 static bool find_masks(struct feed *feed, struct error *error) {
   if (feed->setup.policy || feed->setup.learns) return find_scans(feed, error);
   if (!feed_pairs(feed, error) || !(feed->sampler = sampler_find(feed->options.train.sampler, error)))
     return false;
-  return sampler_is_heuristic(feed->sampler) ||
-         fail_usage(error,
-                    "train.sampler is %s; exact masks are of a heuristic, as random; train.method l2sr "
-                    "trains on a policy's",
-                    feed->sampler->name);
+  if (!sampler_is_heuristic(feed->sampler))
+    return fail_usage(error,
+                      "train.sampler is %s; exact masks are of a heuristic, as random; train.method l2sr "
+                      "trains on a policy's",
+                      feed->sampler->name);
+  return !is_exact(feed) || check_sampler(feed, error);
 }
 
-static struct simulation_plan plan_of(const struct feed_setup *setup) {
-  return (struct simulation_plan){.coils = setup->fill ? 0 : 1,
+/* Of data with so many slices. */
+static struct simulation_plan plan_of(const struct feed *feed, size_t slices) {
+  const struct feed_setup *setup = &feed->setup;
+  size_t most = feed->options.data.most, envs = setup->batch;
+  if (most && most < slices) slices = most;
+  if (is_exact(feed) && feed->options.world.envs > envs) envs = feed->options.world.envs;
+  if (envs > slices && slices >= setup->batch) envs = slices;
+  return (struct simulation_plan){.slices = slices,
+                                  .envs = envs,
+                                  .together = setup->fill ? 0 : envs < slices ? envs : slices,
+                                  .coils = setup->fill ? 0 : 1,
                                   .policy = setup->policy,
                                   .observe_every_step = setup->policy,
+                                  .epoch_rows = slices,
+                                  .pairs = PAIRS_MOST,
+                                  .columns = (feed->augment.kinds ? AUGMENT_COLUMNS : 0) | setup->columns |
+                                             SET(EPOCH_slice) | SET(EPOCH_mask) | SET(PAIR_initial) |
+                                             SET(PAIR_chance),
+                                  .prefix = setup->validate ? "validation " : NULL,
                                   .kernels = setup->kernels,
                                   .kernel_folder = setup->kernel_folder};
 }
 
-static void feed_describe_simulation(struct feed *feed, const struct feed_setup *setup) {
-  feed->simulation.options = &feed->options;
-  feed->simulation.plan = plan_of(setup);
-  feed->simulation.sampler = setup->policy ? &sampler_policy : &sampler_list[0];
-}
-
-void feed_describe(struct feed *feed, const struct feed_setup *setup) {
-  *feed = (struct feed){.options = *setup->options, .setup = *setup};
-  feed_describe_simulation(feed, setup);
+static bool describe_simulation(struct feed *feed, const struct simulation_plan *plan, struct error *error) {
+  const struct sampler *sampler = is_exact(feed) ? feed->sampler : &sampler_list[0];
+  return simulation_describe(&feed->simulation, &feed->options, plan, sampler, error);
 }
 
 static bool build_masks(struct feed *feed, struct error *error) {
   schedule_open(&feed->masks, &component_schema);
+  schedule_name(&feed->masks, "%smasks", feed->setup.validate ? "validation " : "");
   feed_add_masks(feed, &feed->masks);
   return schedule_close(&feed->masks, error);
 }
 
 static bool open_simulation(struct feed *feed, const struct feed_setup *setup, struct error *error) {
-  size_t slices = setup->fill ? setup->slices : feed->dataset.slice_count, most = feed->options.data.most;
-  size_t envs = setup->batch;
-  if (most && most < slices) slices = most;
-  if (is_exact(feed) && feed->options.world.envs > envs) envs = feed->options.world.envs;
-  struct simulation_plan plan = plan_of(setup);
-  feed_describe_simulation(feed, setup);
-  if (!build_masks(feed, error)) return false;
-  plan.slices = slices;
-  plan.envs = envs > slices && slices >= setup->batch ? slices : envs;
-  plan.together = setup->fill ? 0 : plan.envs < slices ? plan.envs : slices;
-  plan.coils = setup->fill ? 0 : dataset_coils(&feed->dataset);
-  plan.epoch_rows = slices;
-  plan.pairs = PAIRS_MOST;
-  plan.columns = (feed->augment.kinds ? AUGMENT_COLUMNS : 0) | feed->masks.touched | setup->columns |
-                 SET(EPOCH_slice) | SET(EPOCH_mask) | SET(PAIR_initial) | SET(PAIR_chance);
+  struct simulation_plan plan = plan_of(feed, setup->fill ? setup->slices : feed->dataset.slice_count);
+  if (!setup->fill) plan.coils = dataset_coils(&feed->dataset);
+  if (!describe_simulation(feed, &plan, error) || !build_masks(feed, error)) return false;
+  plan.columns |= feed->masks.touched;
   return simulation_open(&feed->simulation, feed->device, &feed->options, &plan, error) &&
          build_masks(feed, error) && schedule_prepare(&feed->masks, feed->simulation.kernels, error);
 }
@@ -181,6 +192,35 @@ static bool load(struct feed *feed, const struct feed_setup *setup, struct error
              : load_simulation(simulation, &feed->dataset, &feed->options, feed->arena, &feed->report, error);
 }
 
+/* With a device the data are opened later, and only the columns of the lists are asked for. */
+static bool describe_parts(struct feed *feed, const struct feed_setup *setup, struct error *error) {
+  if (!find_moves(feed, setup, error) || !find_masks(feed, error)) return false;
+  struct simulation_plan plan = plan_of(feed, setup->device ? UINT32_MAX : lists_slices(&feed->options));
+  plan.window = !setup->device && slice_cache_planned(&feed->options, plan.slices, plan.together);
+  return describe_simulation(feed, &plan, error) && build_masks(feed, error);
+}
+
+static const char *split_name(enum data_split split) {
+  static const char *const names[] = {"training", "validation", "test", "all"};
+  return names[split];
+}
+
+bool feed_describe(struct feed *feed, const struct feed_setup *setup, struct arena *arena, struct error *error) {
+  *feed = (struct feed){.arena = arena, .options = *setup->options, .setup = *setup};
+  feed->options.data.split = setup->split;
+  bool good = describe_parts(feed, setup, error);
+  feed->arena = NULL; /* the caller's: there is nothing to close */
+  return good || fail_in(error, "%s data", split_name(setup->split));
+}
+
+void feed_note(const struct feed *feed, struct lists *lists, const char *stage, struct arena *arena) {
+  const char *masks = feed->setup.learns ? "masks: learned" : "masks: every action by chance";
+  if (is_exact(feed))
+    lists_note_scans(lists, stage, &feed->simulation, arena);
+  else if (!feed->setup.validate)
+    lists_note(lists, stage, masks);
+}
+
 static bool open_parts(struct feed *feed, const struct feed_setup *setup, struct error *error) {
   if (!find_moves(feed, setup, error) || !find_masks(feed, error) || (!setup->fill && !dataset_open(&feed->dataset, &feed->options, error)) ||
       !open_simulation(feed, setup, error) || !load(feed, setup, error))
@@ -194,7 +234,6 @@ static bool open_parts(struct feed *feed, const struct feed_setup *setup, struct
 }
 
 bool feed_open(struct feed *feed, const struct feed_setup *setup, struct error *error) {
-  static const char *const names[] = {"training", "validation", "test", "all"};
   *feed = (struct feed){.arena = arena_open(),
                         .device = setup->device,
                         .options = *setup->options,
@@ -202,7 +241,7 @@ bool feed_open(struct feed *feed, const struct feed_setup *setup, struct error *
   feed->options.data.split = setup->split;
   if (open_parts(feed, setup, error)) return true;
   feed_close(feed);
-  return fail_in(error, "%s data", names[setup->split]);
+  return fail_in(error, "%s data", split_name(setup->split));
 }
 
 void feed_close(struct feed *feed) {
@@ -284,7 +323,7 @@ void feed_add_masks(struct feed *feed, struct schedule *schedule) {
   schedule_add(schedule, &repeat_scans, feed);
   slice_cache_add_bring(&feed->simulation, schedule);
   simulation_add_restart(&feed->simulation, schedule);
-  simulation_add_scan(&feed->simulation, schedule);
+  simulation_add_scan(&feed->simulation, schedule, NULL);
   schedule_add(schedule, &keep_masks, feed);
   schedule_add(schedule, &system_end, NULL);
 }
@@ -340,10 +379,9 @@ static const struct system bring_samples = {.name = "bring_samples",
                                             .run = run_bring};
 
 void feed_add_bring(struct feed *feed, struct schedule *schedule) {
-  struct slice_cache *cache = feed->simulation.cache;
-  if (!cache) return;
-  schedule_add(schedule, &bring_samples, feed)->parts |= slice_cache_parts(cache);
-  slice_cache_add_transform(cache, schedule);
+  if (!feed->simulation.plan.window) return;
+  schedule_add(schedule, &bring_samples, feed)->parts |= slice_cache_parts(&feed->simulation);
+  slice_cache_add_transform(&feed->simulation, schedule);
 }
 
 static void run_deal(struct world *world, void *context) {

@@ -11,6 +11,7 @@
 #include "systems/scan/load.h"
 #include "systems/scan/simulation.h"
 #include "systems/scan/transform.h"
+#include "systems/training/lists.h"
 
 enum { PAIRS_MOST = 32 };
 
@@ -67,8 +68,12 @@ void feed_deal(struct feed *feed, size_t first, size_t count);
 void feed_add_batch(struct feed *feed, struct schedule *schedule);
 /* The systems that draw the masks of an epoch. */
 void feed_add_masks(struct feed *feed, struct schedule *schedule);
-/* Without a device: what the schedules above follow from. */
-void feed_describe(struct feed *feed, const struct feed_setup *setup);
+/* What the schedules above follow from, and those of the simulation: of the data as they are (lists_slices), or, where the
+ * setup has a device, for their columns alone. Refuses what feed_open would; there is nothing to close. */
+bool feed_describe(struct feed *feed, const struct feed_setup *setup, struct arena *arena, struct error *error);
+
+/* Notes how its masks are made. */
+void feed_note(const struct feed *feed, struct lists *lists, const char *stage, struct arena *arena);
 
 extern const struct system *const feed_systems[];
 

@@ -80,7 +80,7 @@ static void add_grow(struct lbcs *lbcs, struct schedule *schedule) {
   struct simulation *simulation = &lbcs->train.simulation;
   simulation_add_restart(simulation, schedule);
   schedule_add(schedule, &wear_mask, simulation);
-  oracle_adapt(simulation, schedule_add(schedule, &system_decide_oracle, simulation));
+  oracle_add(simulation, schedule, true);
   schedule_add(schedule, &take_action, simulation);
 }
 
@@ -101,8 +101,10 @@ static bool build_schedules(struct lbcs *lbcs, struct error *error) {
   lbcs->train.simulation.sampler = &sampler_grown;
   lbcs->train.simulation.acquisition = lbcs->acquisition;
   schedule_open(&lbcs->grow, &component_schema);
+  schedule_name(&lbcs->grow, "grow");
   add_grow(lbcs, &lbcs->grow);
   schedule_open(&lbcs->validate, &component_schema);
+  schedule_name(&lbcs->validate, "validate");
   add_validate(lbcs, &lbcs->validate);
   return schedule_close(&lbcs->grow, error) && schedule_close(&lbcs->validate, error);
 }
@@ -132,22 +134,8 @@ static struct simulation_plan plan_validation(const struct options *options, siz
                                   .envs = envs,
                                   .together = envs,
                                   .metrics = metric_list[options->reward.metric].name,
-                                  .network = true};
-}
-
-static bool describe(struct lists *lists, const struct options *options, struct arena *arena,
-                     struct error *error) {
-  struct lbcs *lbcs = ARENA_NEW(arena, struct lbcs, 1);
-  struct simulation_plan train = plan_train(options, 1, 1), validation = plan_validation(options, 1);
-  *lbcs = (struct lbcs){.trainer = {.options = options}};
-  if (!simulation_describe(&lbcs->train.simulation, options, &train, &sampler_grown, error) ||
-      !simulation_describe(&lbcs->validation.simulation, options, &validation, &sampler_grown, error) ||
-      !build_schedules(lbcs, error))
-    return false;
-  lists_put(lists, "mask", "grow", "for every action", &lbcs->grow);
-  lists_put(lists, "mask", "validate", "one scan of every validation slice, with the mask so far",
-            &lbcs->validate);
-  return true;
+                                  .network = true,
+                                  .prefix = "validation "};
 }
 
 /* ---- options ------------------------------------------------------------------------------------------- */
@@ -208,6 +196,38 @@ static void set_split(struct lbcs *lbcs, struct split *split, enum data_split wh
   split->options = *lbcs->trainer.options;
   split->options.data.split = which;
   split->options.sampler.candidates = split->options.lbcs.candidates;
+}
+
+static bool describe_split(const struct split *split, struct simulation *simulation, struct simulation_plan plan,
+                           struct error *error) {
+  plan.window = slice_cache_planned(&split->options, plan.slices, plan.together);
+  return simulation_describe(simulation, &split->options, &plan, &sampler_grown, error);
+}
+
+static void put_lists(struct lists *lists, const struct lbcs *lbcs, struct arena *arena) {
+  lists_note_scans(lists, "mask", &lbcs->train.simulation, arena);
+  lists_note_scans(lists, "mask", &lbcs->validation.simulation, arena);
+  lists_put(lists, "mask", "before every action", &lbcs->train.simulation.restart);
+  lists_put(lists, "mask", "for every action", &lbcs->grow);
+  lists_put(lists, "mask", "before the scans of a validation", &lbcs->validation.simulation.restart);
+  lists_put(lists, "mask", "one scan of every validation slice, with the mask so far", &lbcs->validate);
+}
+
+static bool describe(struct lists *lists, const struct options *options, struct arena *arena,
+                     struct error *error) {
+  struct lbcs *lbcs = ARENA_NEW(arena, struct lbcs, 1);
+  struct split *train = &lbcs->train, *validation = &lbcs->validation;
+  *lbcs = (struct lbcs){.trainer = {.options = options}};
+  set_split(lbcs, train, SPLIT_TRAIN);
+  set_split(lbcs, validation, SPLIT_VAL);
+  if (!describe_split(train, &train->simulation, plan_train(&train->options, lists_slices(&train->options), 1), error) ||
+      !describe_split(validation, &validation->simulation,
+                      plan_validation(&validation->options, lists_slices(&validation->options)), error) ||
+      !build_schedules(lbcs, error) || !lists_put_data(lists, "mask", &train->simulation, arena, error) ||
+      !lists_put_data(lists, "mask", &validation->simulation, arena, error))
+    return false;
+  put_lists(lists, lbcs, arena);
+  return true;
 }
 
 static bool open_train(struct lbcs *lbcs, const struct trainer_config *config, struct error *error) {

@@ -137,9 +137,7 @@ const struct system *const clone_systems[] = {&praise, NULL};
 
 static void add_play(struct learning *learning, struct schedule *schedule) {
   struct rollout *rollout = &learning->rollout;
-  rollout->simulation->teacher = teacher_of(learning->base.trainer.options);
-  rollout_add_play(rollout, schedule);
-  rollout->simulation->teacher = NULL;
+  rollout_add_play(rollout, schedule, teacher_of(learning->base.trainer.options));
   struct system *last = schedule_add(schedule, &praise, rollout);
   if (rollout->normalises) last->writes |= SET(ROLLOUT_normalised);
 }
@@ -148,6 +146,8 @@ bool clone_build(struct learning *learning, struct error *error) {
   struct clone *clone = &learning->clone;
   schedule_open(&clone->play, &component_schema);
   schedule_open(&clone->update, &component_schema);
+  schedule_name(&clone->play, "clone");
+  schedule_name(&clone->update, "imitate");
   if (learning->base.trainer.options->learn.clone == CLONE_NONE) return true;
   add_play(learning, &clone->play);
   learn_add_passes(learning, &clone->update);

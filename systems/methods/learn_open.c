@@ -199,6 +199,7 @@ static bool open(struct policy_training *training, const struct trainer_config *
 static void describe(struct policy_training *training) {
   const struct options *options = training->trainer.options;
   struct rollout_setup setup = {.simulation = &training->train.simulation,
+                                .keep = options->train.keep_activations == KEEP_ALWAYS,
                                 .normalise = learn_normalises(options),
                                 .baseline = (enum learn_baseline)options->learn.baseline};
   rollout_describe(&((struct learning *)training)->rollout, &setup);
@@ -208,14 +209,13 @@ static void describe(struct policy_training *training) {
 static bool add_lists(struct policy_training *training, struct lists *lists, struct error *error) {
   struct learning *learning = (struct learning *)training;
   if (!clone_build(learning, error)) return false;
-  lists_put(lists, "policy", "clone", "for every rollout of the teacher, before the others",
-            &learning->clone.play);
-  lists_put(lists, "policy", "imitate", "after every rollout of the teacher", &learning->clone.update);
+  lists_put(lists, "policy", "for every rollout of the teacher, before the others", &learning->clone.play);
+  lists_put(lists, "policy", "after every rollout of the teacher", &learning->clone.update);
   return true;
 }
 
 static void add_play(struct policy_training *training, struct schedule *schedule) {
-  rollout_add_play(&((struct learning *)training)->rollout, schedule);
+  rollout_add_play(&((struct learning *)training)->rollout, schedule, NULL);
 }
 
 const struct policy_trainer policy_trainer_l2s = {

@@ -2,6 +2,7 @@
 
 #include "engine/base/log.h"
 #include "systems/methods/evaluate.h"
+#include "systems/methods/learn.h"
 #include "systems/methods/policy_training.h"
 #include "systems/methods/start.h"
 #include "systems/methods/train.h"
@@ -19,6 +20,13 @@ static bool has_stages(const struct method *method) {
   return method->policy || method->grows;
 }
 
+/* What its lists are called by, in every round. */
+static const char *title_of(const struct method *method, bool policy, uint32_t round) {
+  if (!has_stages(method)) return "train";
+  if (policy) return method->grows ? "mask" : "policy";
+  return round ? "reconstructor again" : "reconstructor";
+}
+
 /* ---- lists --------------------------------------------------------------------------------------------- */
 
 static bool add_start(struct lists *lists, const struct options *options, struct arena *arena,
@@ -27,23 +35,39 @@ static bool add_start(struct lists *lists, const struct options *options, struct
   *first = *options;
   return start_checkpoint(options) ||
          (start_set(first, arena, error) &&
-          training_list(lists, first, "reconstructor", false, arena, error));
+          training_list(lists, first, title_of(method_of(options), false, 0), false, arena, error));
 }
 
 static bool add_stages(struct lists *lists, const struct options *options, struct arena *arena,
                        struct error *error) {
   const struct method *method = method_of(options);
-  if (!has_stages(method)) return training_list(lists, options, "train", false, arena, error);
+  if (!has_stages(method)) return training_list(lists, options, title_of(method, false, 0), false, arena, error);
   return add_start(lists, options, arena, error) &&
          (method->grows ? method->grows->describe(lists, options, arena, error)
                         : policy_training_describe(method->policy, lists, options, arena, error)) &&
          (!method->alternates ||
-          training_list(lists, options, "reconstructor again", true, arena, error));
+          training_list(lists, options, title_of(method, false, 1), true, arena, error));
+}
+
+/* What a device or data would tell. */
+static void note_assumed(struct lists *lists, const struct options *options) {
+  bool there = file_is_there(options->data.path) || folder_is_there(options->data.path);
+  bool may_keep = method_of(options)->policy == &policy_trainer_l2s && options->learn.algorithm == LEARN_A2C &&
+                  options->train.keep_activations == KEEP_AUTO;
+  if (options->data.kspace == KSPACE_IMAGE && !options->data.window)
+    lists_note(lists, "assumed", "all slices fit on the device (data.window is 0)");
+  if (options->data.kspace == KSPACE_IMAGE && options->data.window && !there)
+    lists_note(lists, "assumed", "there are more slices than data.window (data.path is not there)");
+  if (may_keep)
+    lists_note(lists, "assumed",
+               "the device keeps no activations of a rollout, as it may where it has matrix instructions and memory "
+               "(train.keep_activations is auto; always shows those lists)");
 }
 
 bool method_lists(struct lists *lists, const struct options *options, struct arena *arena,
                   struct error *error) {
   *lists = (struct lists){0};
+  note_assumed(lists, options);
   return method_check_networks(options, error) && add_stages(lists, options, arena, error) &&
          evaluate_list(lists, options, arena, error);
 }
@@ -147,6 +171,7 @@ static bool run_reconstructor(struct stages *all, struct error *error) {
   struct options options = *all->options;
   struct trainer_config config = config_of(all);
   struct training training;
+  all->device->stage = title_of(all->method, false, all->stage.round);
   if (all->stage.round) {
     set_round(&options, all->stage.round);
     config.start = all->reconstructor;
@@ -177,6 +202,7 @@ static void set_policy_round(struct options *options, uint32_t round) {
 static bool run_policy(struct stages *all, struct error *error) {
   struct options options = *all->options;
   struct trainer_config config = config_of(all);
+  all->device->stage = title_of(all->method, true, all->stage.round);
   set_policy_round(&options, all->stage.round);
   config.trains = all->method->policy;
   config.reconstructor = all->reconstructor;
@@ -341,6 +367,7 @@ bool method_train(struct device *device, const struct options *options, const st
   bool good =
       augment_read(&augment, options, error) && start_parameters_check(all.method, options, device, error);
   if (good) good = has_stages(all.method) ? train_stages(&all, error) : run_reconstructor(&all, error);
+  device->stage = NULL;
   arena_close(all.arena);
   return good;
 }

@@ -2,6 +2,7 @@
 
 #include "systems/networks/checkpoint.h"
 #include "systems/sampling/geometry.h"
+#include "systems/scan/slice_cache.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,6 +24,7 @@ static struct simulation_plan plan_split(const struct policy_training *training,
       training->row->plan(&split->options, validates, slices, training->acquisition.budget);
   if (validates) plan.together = plan.envs;
   if (validates) plan.kernels = training->train.simulation.kernels;
+  if (validates) plan.prefix = "validation ";
   plan.network = true;
   return plan;
 }
@@ -160,17 +162,19 @@ const struct system *const policy_training_systems[] = {&system_zero_policy, &sy
 
 /* ---- lists --------------------------------------------------------------------------------------------- */
 
-static bool build(struct policy_training *training, struct schedule *schedule,
+static bool build(struct policy_training *training, struct schedule *schedule, const char *name,
                   void (*fill)(struct policy_training *training, struct schedule *schedule),
                   struct error *error) {
   schedule_open(schedule, &component_schema);
+  schedule_name(schedule, "%s", name);
   fill(training, schedule);
   return schedule_close(schedule, error);
 }
 
 static bool describe_split(struct policy_training *training, struct split *split, struct error *error) {
   set_options(training, split);
-  struct simulation_plan plan = plan_split(training, split, 1);
+  struct simulation_plan plan = plan_split(training, split, lists_slices(&split->options));
+  plan.window = slice_cache_planned(&split->options, plan.slices, plan.together);
   return simulation_describe(&split->simulation, &split->options, &plan, &sampler_policy, error);
 }
 
@@ -182,16 +186,22 @@ bool policy_training_describe(const struct policy_trainer *row, struct lists *li
   training->trainer.options = options;
   training->acquisition.budget = 1; /* lists do not depend on it */
   if (!describe_split(training, &training->train, error) ||
-      !describe_split(training, &training->validation, error))
+      !describe_split(training, &training->validation, error) ||
+      !lists_put_data(lists, "policy", &training->train.simulation, arena, error) ||
+      !lists_put_data(lists, "policy", &training->validation.simulation, arena, error))
     return false;
+  lists_note_scans(lists, "policy", &training->train.simulation, arena);
+  lists_note_scans(lists, "policy", &training->validation.simulation, arena);
   row->describe(training);
   if (row->lists && !row->lists(training, lists, error)) return false;
-  if (!build(training, play, row->add_play, error) ||
-      !build(training, &training->update, row->add_update, error))
+  if (!build(training, play, "play", row->add_play, error) ||
+      !build(training, &training->update, "update", row->add_update, error))
     return false;
-  lists_put(lists, "policy", "play", row->play, play);
-  lists_put(lists, "policy", "update", row->update, &training->update);
-  lists_put(lists, "policy", "validate", row->validate, &training->validation.simulation.scan);
+  const struct simulation *validation = &training->validation.simulation;
+  lists_put(lists, "policy", row->play, play);
+  lists_put(lists, "policy", row->update, &training->update);
+  lists_put(lists, "policy", "before the scans of a validation", &validation->restart);
+  lists_put(lists, "policy", row->validate, &validation->scan);
   return true;
 }
 
@@ -236,7 +246,7 @@ static bool open_data(struct policy_training *training, const struct trainer_con
 }
 
 static bool open_update(struct policy_training *training, struct error *error) {
-  return build(training, &training->update, training->row->add_update, error) &&
+  return build(training, &training->update, "update", training->row->add_update, error) &&
          schedule_prepare(&training->update, training->train.simulation.kernels, error);
 }
 

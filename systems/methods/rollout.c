@@ -48,8 +48,11 @@ static void load_last_value(struct world *world) {
 }
 
 void rollout_describe(struct rollout *rollout, const struct rollout_setup *setup) {
-  *rollout = (struct rollout){
-      .simulation = setup->simulation, .normalises = setup->normalise, .baseline = setup->baseline};
+  *rollout = (struct rollout){.simulation = setup->simulation,
+                              .keeps = setup->keep,
+                              .normalises = setup->normalise,
+                              .baseline = setup->baseline};
+  setup->simulation->keeps = setup->keep;
 }
 
 /* Scans with numbers in a row share a slice from here on. */
@@ -90,7 +93,8 @@ bool rollout_open(struct rollout *rollout, const struct rollout_setup *setup, st
   write_order(rollout);
   load_last_value(simulation->world);
   schedule_open(&rollout->play, &component_schema);
-  rollout_add_play(rollout, &rollout->play);
+  schedule_name(&rollout->play, "play");
+  rollout_add_play(rollout, &rollout->play, NULL);
   return schedule_close(&rollout->play, error) &&
          schedule_prepare(&rollout->play, simulation->kernels, error);
 }
@@ -152,12 +156,12 @@ static const struct system advantage = {
     .kernels = {"policy_advantage"},
     .run = run_advantage};
 
-void rollout_add_play(struct rollout *rollout, struct schedule *schedule) {
+void rollout_add_play(struct rollout *rollout, struct schedule *schedule, const struct sampler *teacher) {
   schedule_add(schedule, &clear_rewards, rollout);
   slice_cache_add_bring(rollout->simulation, schedule);
   schedule_add(schedule, &repeat_launches, rollout);
   simulation_add_restart(rollout->simulation, schedule);
-  simulation_add_scan(rollout->simulation, schedule);
+  simulation_add_scan(rollout->simulation, schedule, teacher);
   schedule_add(schedule, &system_end, NULL);
   if (rollout->baseline != BASELINE_CRITIC) schedule_add(schedule, &system_centre_rewards, &rollout->group);
   schedule_add(schedule, &advantage, rollout)->reads |= SET(reward_of(rollout));

@@ -55,19 +55,29 @@ static struct feed_setup validation_setup(struct feed_setup setup) {
   return setup;
 }
 
+/* Images that the network takes at a time. */
+static size_t training_batch(const struct options *options) {
+  return options->train.batch < options->network.batch ? options->train.batch : options->network.batch;
+}
+
 static bool describe(struct training *training, size_t batch, const struct trainer_config *config,
                      struct error *error) {
   struct feed_setup setup = feed_setup_of(training, batch, config), other = validation_setup(setup);
-  feed_describe(&training->train, &setup);
-  feed_describe(&training->validation, &other);
-  return training_build(training, error);
+  setup.columns = training->update.touched;
+  other.columns = training->validate.touched;
+  struct arena *arena = training->trainer.arena;
+  return feed_describe(&training->train, &setup, arena, error) &&
+         feed_describe(&training->validation, &other, arena, error) && training_build(training, error);
 }
 
 bool training_describe(struct training *training, const struct options *options, bool by_policy,
-                       struct error *error) {
-  *training = (struct training){.trainer = {.options = options},
+                       struct arena *arena, struct error *error) {
+  *training = (struct training){.trainer = {.options = options, .arena = arena},
                                 .masks = by_policy ? NULL : method_of(options)->masks};
-  return describe(training, 1, &(struct trainer_config){.policy = by_policy ? "" : NULL}, error);
+  const struct trainer_config config = {.policy = by_policy ? "" : NULL};
+  size_t batch = training_batch(options);
+  return describe(training, batch, &config, error) &&
+         describe(training, batch, &config, error); /* what is brought into a window follows from what updates look at */
 }
 
 static bool open_feeds(struct training *training, size_t batch, const struct trainer_config *config,
@@ -242,8 +252,7 @@ static void state_memory(const struct training *training) {
 
 bool training_open(struct training *training, struct device *device, const struct options *options,
                    const struct trainer_config *config, struct error *error) {
-  size_t batch =
-      options->train.batch < options->network.batch ? options->train.batch : options->network.batch;
+  size_t batch = training_batch(options);
   *training = (struct training){.trainer = {.task = config->policy ? &task_round : &task_reconstructor,
                                             .arena = arena_open(),
                                             .device = device,

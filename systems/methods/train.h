@@ -59,7 +59,7 @@ uint64_t training_epoch(const struct training *training); /* the running one */
 /* The lists of systems of what the scene trains, without a device; they point into the training. by_policy: its
  * masks are a policy's. */
 bool training_describe(struct training *training, const struct options *options, bool by_policy,
-                       struct error *error);
+                       struct arena *arena, struct error *error);
 
 /* Adds the lists that train a reconstructor, with masks where they are learned too; by_policy: a policy makes
  * its masks. */

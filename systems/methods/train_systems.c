@@ -161,38 +161,35 @@ static void add_validate(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &validation_loss, training);
 }
 
-static bool build(struct training *training, struct schedule *schedule,
+static bool build(struct training *training, struct schedule *schedule, const char *name,
                   void (*fill)(struct training *training, struct schedule *schedule), struct error *error) {
   schedule_open(schedule, &component_schema);
+  schedule_name(schedule, "%s", name);
   fill(training, schedule);
   return schedule_close(schedule, error);
 }
 
 bool training_build(struct training *training, struct error *error) {
-  return build(training, &training->update, training_add_update, error) &&
-         build(training, &training->draw, add_draw, error) &&
-         build(training, &training->validate, add_validate, error);
-}
-
-static bool describe_moves(struct schedule *moves, const struct options *options, struct error *error) {
-  struct augment augment;
-  return augment_read(&augment, options, error) &&
-         (!augment.kinds || transform_describe(moves, options, error));
+  return build(training, &training->update, "update", training_add_update, error) &&
+         build(training, &training->draw, "learned masks", add_draw, error) &&
+         build(training, &training->validate, "validate", add_validate, error);
 }
 
 bool training_list(struct lists *lists, const struct options *options, const char *stage, bool by_policy,
                    struct arena *arena, struct error *error) {
   struct training *training = ARENA_NEW(arena, struct training, 1);
-  struct schedule *masks = ARENA_NEW(arena, struct schedule, 1), *moves = ARENA_NEW(arena, struct schedule, 1);
-  if (!training_describe(training, options, by_policy, error)) return false;
-  schedule_open(masks, &component_schema);
-  feed_add_masks(&training->train, masks);
-  if (!schedule_close(masks, error) || !describe_moves(moves, options, error)) return false;
-  lists_put(lists, stage, "slices", "before every epoch", moves);
-  lists_put(lists, stage, "masks", "before every epoch", masks);
-  lists_put(lists, stage, "update", "for every minibatch", &training->update);
-  lists_put(lists, stage, "validation masks", "after every epoch", &training->draw);
-  lists_put(lists, stage, "validate", "for every part of the validation data", &training->validate);
+  const struct feed *train = &training->train, *validation = &training->validation;
+  if (!training_describe(training, options, by_policy, arena, error) ||
+      !lists_put_data(lists, stage, &train->simulation, arena, error) ||
+      !lists_put_data(lists, stage, &validation->simulation, arena, error))
+    return false;
+  feed_note(train, lists, stage, arena);
+  feed_note(validation, lists, stage, arena);
+  lists_put(lists, stage, "before the first epoch", &validation->masks);
+  lists_put(lists, stage, "before every epoch", &train->masks);
+  lists_put(lists, stage, "for every minibatch", &training->update);
+  lists_put(lists, stage, "after every epoch", &training->draw);
+  lists_put(lists, stage, "for every part of the validation data", &training->validate);
   return true;
 }
 

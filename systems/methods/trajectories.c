@@ -43,10 +43,11 @@ size_t trajectories_images(const struct trajectories *trajectories) {
                    trajectories->setup.greedy);
 }
 
-static bool build(struct trajectories *trajectories, struct schedule *schedule,
+static bool build(struct trajectories *trajectories, struct schedule *schedule, const char *name,
                   void (*fill)(struct trajectories *trajectories, struct schedule *schedule),
                   struct error *error) {
   schedule_open(schedule, &component_schema);
+  schedule_name(schedule, "%s", name);
   fill(trajectories, schedule);
   return schedule_close(schedule, error) &&
          schedule_prepare(schedule, trajectories->setup.simulation->kernels, error);
@@ -74,8 +75,8 @@ bool trajectories_open(struct trajectories *trajectories, const struct trajector
           "%zu slices with %zu draws; there are %zu environments", trajectories->most, setup->draws,
           world_capacity(world, TABLE_ENV));
   simulation->trajectories.minibatch = setup->batch;
-  return build(trajectories, &trajectories->play, trajectories_add_play, error) &&
-         build(trajectories, &trajectories->gradient, trajectories_add_gradient, error);
+  return build(trajectories, &trajectories->play, "play", trajectories_add_play, error) &&
+         build(trajectories, &trajectories->gradient, "gradient", trajectories_add_gradient, error);
 }
 
 /* ---- playing ------------------------------------------------------------------------------------------- */
@@ -103,7 +104,7 @@ static const struct system advantage = {
 void trajectories_add_play(struct trajectories *trajectories, struct schedule *schedule) {
   slice_cache_add_bring(trajectories->setup.simulation, schedule);
   simulation_add_restart(trajectories->setup.simulation, schedule);
-  simulation_add_scan(trajectories->setup.simulation, schedule);
+  simulation_add_scan(trajectories->setup.simulation, schedule, NULL);
   bool baseline = trajectories->setup.baseline;
   if (baseline) schedule_add(schedule, &system_centre_rewards, &trajectories->group);
   schedule_add(schedule, &advantage, trajectories)->reads |= SET(baseline ? ROLLOUT_centred : ROLLOUT_reward);

@@ -10,12 +10,15 @@
 #include "systems/scan/transform.h"
 
 static const struct system *const scan_systems[] = {&system_restart,
+                                                    &system_end_scans,
                                                     &system_reset,
                                                     &system_repeat_steps,
                                                     &system_decide_draw,
                                                     &system_decide_next,
                                                     &system_decide_disc,
                                                     &system_decide_exact,
+                                                    &system_list_candidates,
+                                                    &system_repeat_candidates,
                                                     &system_decide_oracle,
                                                     &system_decide_points,
                                                     &system_decide_points_sequence,

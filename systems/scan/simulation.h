@@ -60,6 +60,8 @@ struct simulation_plan {
   size_t draws;              /* dense, to train: trajectories of a slice, side by side; 0: it does not train */
   bool greedy;               /* all trajectories go on from one of them */
   component_set columns;     /* columns that the caller's schedules use */
+  bool window;               /* slices are brought to the device as they are needed; found by simulation_open */
+  const char *prefix;        /* of the names of its lists, as "validation "; NULL: none */
   size_t epoch_rows, pairs, states; /* rows of EPOCH, PAIR and STATE for them */
   struct kernels *kernels;   /* to share, of the same sizes; NULL: own ones */
   const char *kernel_folder; /* --kernels */
@@ -87,6 +89,14 @@ struct trajectory_plan {
   size_t minibatch; /* slices that go on from the same one of their trajectories (greedy) */
 };
 
+/* Scans with one action more, which an oracle tries (systems/scan/oracle.h). */
+struct candidates {
+  struct schedule list;
+  struct world *world; /* that it runs over: ENV is of candidates, the rest the simulation's; NULL: not open */
+  size_t first;        /* candidate of the running pass */
+  uint32_t count;      /* candidates of a scan */
+};
+
 struct simulation {
   struct device *device;
   const struct options *options;
@@ -103,8 +113,7 @@ struct simulation {
   struct reconstructor *reconstructor; /* networks that systems run */
   struct policy *policy;
   struct tau *tau;
-  struct oracle *oracle; /* the work of system decide_oracle; NULL: there is none */
-  const struct sampler *teacher; /* decides in the policy's place, in lists that are built now; NULL: it does itself */
+  struct candidates candidates; /* where the plan has an oracle */
   bool best;             /* the policy takes the most probable action; else it draws */
   bool keeps;            /* its activations stay: those of row r of ROLLOUT at its image r */
   uint32_t first_scan;   /* number of environment 0's first scan */
@@ -134,16 +143,18 @@ void simulation_restart(struct simulation *simulation, uint32_t first_scan, size
  * on. Only enqueues. */
 void simulation_episode(struct simulation *simulation);
 
-/* Builds only the schedules, without a device: for `describe`. They point into the simulation. sampler NULL:
- * the first of evaluate.samplers. */
+/* Builds only the schedules, without a device: for `describe`. They point into the simulation. */
 bool simulation_describe(struct simulation *simulation, const struct options *options,
                          const struct simulation_plan *plan, const struct sampler *sampler,
                          struct error *error);
+/* What its scans are composed of, in words. */
+const char *simulation_text(const struct simulation *simulation, struct arena *arena);
 
 /* ---- for schedules of others over its world (simulation_lists.c) ---------------------------------------- */
 
-/* The systems of a scan, begin to finish, as the simulation's plan and sampler want them. */
-void simulation_add_scan(struct simulation *simulation, struct schedule *schedule);
+/* The systems of a scan, begin to finish, as the simulation's plan and sampler want them. teacher: decides in the policy's
+ * place, which sees what it would; NULL: the sampler decides itself. */
+void simulation_add_scan(struct simulation *simulation, struct schedule *schedule, const struct sampler *teacher);
 /* Before a scan, where every environment begins anew. */
 void simulation_add_restart(struct simulation *simulation, struct schedule *schedule);
 /* The sampler's choice of an action for every environment. */

@@ -94,10 +94,10 @@ void simulation_shapes(const struct options *options, size_t coils, size_t shape
 }
 
 /* Samplers are exchanged later: what any of them may look at. */
-static component_set decide_columns(const struct simulation_plan *plan) {
+static component_set decide_columns(const struct simulation *simulation) {
   component_set columns = SET(SCENE_weight) | SET(SCENE_chance);
-  if (plan->sequence) columns |= SET(ENV_rank);
-  if (plan->oracle) columns |= ORACLE_COLUMNS;
+  if (simulation->plan.sequence) columns |= SET(ENV_rank);
+  if (simulation->plan.oracle) columns |= oracle_columns(simulation);
   return columns;
 }
 
@@ -109,7 +109,7 @@ static bool open_world(struct simulation *simulation, struct error *error) {
                               .width = n,
                               .half = simulation->options->world.observation == OBSERVATION_F16};
   bool measured = simulation->options->data.kspace == KSPACE_MEASURED;
-  setup.columns = load_columns(simulation->options) | simulation->scan.touched | decide_columns(plan) |
+  setup.columns = load_columns(simulation->options) | simulation->scan.touched | decide_columns(simulation) |
                   plan->columns | SET(SCENE_initial) | SET(SCENE_phase);
   if (!observation_chosen(simulation->options)->rank_one) setup.columns &= ~SET(ENV_base);
   setup.rows[TABLE_SCENE] = 1;
@@ -123,6 +123,7 @@ static bool open_world(struct simulation *simulation, struct error *error) {
   setup.rows[TABLE_CANDIDATE] = plan->oracle ? plan->envs * setup.shape[SHAPE_A] : 0;
   setup.rows[TABLE_SLICE] =
       slice_cache_rows(&setup, simulation->device, simulation->options, measured ? 0 : plan->together);
+  simulation->plan.window = setup.rows[TABLE_SLICE] < plan->slices;
   uint8_t grows = plan->epoch_rows ? TABLE_SLICE : TABLE_ENV;
   return world_open(&simulation->world, simulation->device, simulation->kernels, &setup, grows, error);
 }
@@ -165,13 +166,11 @@ static void write_cells(struct simulation *simulation) {
 static bool open_tables(struct simulation *simulation, struct error *error) {
   const struct observation *observation = observation_chosen(simulation->options);
   const struct simulation_plan *plan = &simulation->plan;
-  size_t rows = world_capacity(simulation->world, TABLE_SLICE);
   write_phase(simulation);
   if (world_has(simulation->world, SCENE_cells)) write_cells(simulation);
-  return (rows >= plan->slices || (slice_cache_open(&simulation->cache, simulation, plan->slices, error) &&
-                                   simulation_build(simulation, error))) &&
-         observation->open(simulation, error) &&
-         (!plan->oracle || oracle_open(&simulation->oracle, simulation, error));
+  return (!plan->window || (slice_cache_open(&simulation->cache, simulation, plan->slices, error) &&
+                            simulation_build(simulation, error))) &&
+         observation->open(simulation, error) && (!plan->oracle || oracle_open(simulation, error));
 }
 
 static bool prepare(struct simulation *simulation, struct error *error) {
@@ -200,14 +199,13 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
 
 void simulation_close(struct simulation *simulation) {
   slice_cache_close(simulation->cache);
-  oracle_close(simulation->oracle);
+  oracle_close(simulation);
   points_close(&simulation->points);
   device_release(simulation->device, simulation->observe_work, simulation->observe_bytes);
   world_close(simulation->world);
   simulation->world = NULL;
   if (!simulation->shares_kernels) kernels_close(simulation->kernels);
   simulation->kernels = NULL;
-  simulation->oracle = NULL;
   simulation->cache = NULL;
   simulation->observe_work = NULL;
 }
@@ -262,7 +260,8 @@ bool simulation_set(struct simulation *simulation, const struct acquisition *acq
                     const struct sampler *sampler, struct error *error) {
   REQUIRE(sampler->kind != SAMPLER_POLICY || simulation->plan.policy,
           "the simulation was opened without a policy");
-  REQUIRE(!sampler_is_oracle(sampler) || simulation->oracle, "the simulation was opened without an oracle");
+  REQUIRE(!sampler_is_oracle(sampler) || simulation->candidates.world,
+          "the simulation was opened without an oracle");
   REQUIRE(sampler->kind != SAMPLER_SEQUENCE || simulation->tau,
           "the simulation was opened without tau steps");
   struct arena *arena = arena_open();
