@@ -46,22 +46,30 @@ static bool is_average(const struct sampler *sampler) {
   return sampler->kind == SAMPLER_AVERAGE_ORACLE;
 }
 
-/* Of so many slices; dense: the policy looks at the reconstruction after every action. An average oracle takes the line
+/* dense: the policy looks at the reconstruction after every action. */
+static unsigned deciders_of(const struct options *options, bool dense) {
+  unsigned deciders = 0;
+  if (*options->evaluate.policy) deciders |= DECIDES_POLICY;
+  if (dense) deciders |= DECIDES_DENSE;
+  if (is_named(options, sampler_is_oracle)) deciders |= DECIDES_ORACLE;
+  if (is_named(options, is_sequence)) deciders |= DECIDES_SEQUENCE;
+  return deciders;
+}
+
+/* Of so many slices. An average oracle takes the line
  * that is best for all slices: it scans them side by side. */
 static struct simulation_plan plan_of(const struct options *options, bool dense, size_t slices) {
+  bool every = options->evaluate.curves || dense;
   bool apart = options->world.envs < slices && !is_named(options, is_average);
   size_t envs = apart ? options->world.envs : slices;
   return (struct simulation_plan){.slices = slices,
                                   .envs = envs,
                                   .together = envs,
-                                  .score_every_step = options->evaluate.curves || dense,
-                                  .dense = dense,
+                                  .deciders = deciders_of(options, dense),
+                                  .images = every ? IMAGES_EVERY_STEP : IMAGES_SCORED,
                                   .metrics = options->evaluate.metrics,
                                   .network = *options->evaluate.reconstructor,
-                                  .policy = *options->evaluate.policy,
                                   .observe_every_step = *options->evaluate.policy,
-                                  .oracle = is_named(options, sampler_is_oracle),
-                                  .sequence = is_named(options, is_sequence),
                                   .record = true};
 }
 
@@ -102,6 +110,18 @@ static bool put_scans(struct lists *lists, const struct options *options, bool d
   return true;
 }
 
+static void note_files(struct lists *lists, const struct options *options, bool assumed, struct arena *arena) {
+  bool pairs = *options->evaluate.policies || *options->evaluate.masks || *options->evaluate.reconstructors;
+  if (assumed)
+    lists_note(lists, "evaluate",
+               arena_text(arena, "%s is not there yet: it is taken for a policy of train.method %s",
+                          options->evaluate.policy, method_of(options)->name));
+  if (pairs)
+    lists_note(lists, "evaluate",
+               "every pair of a table is an evaluation of its own; these lists are of evaluate.policy, sampler.mask and "
+               "evaluate.reconstructor, not of the files in evaluate.policies, masks and reconstructors");
+}
+
 static bool put_samplers(struct lists *lists, const struct options *options, bool dense, struct arena *arena,
                          struct error *error) {
   const char *samplers = options->evaluate.samplers, *own = sampler_policy.name;
@@ -117,10 +137,7 @@ static bool put_samplers(struct lists *lists, const struct options *options, boo
 bool evaluate_list(struct lists *lists, const struct options *options, struct arena *arena, struct error *error) {
   bool dense, assumed;
   if (!find_dense(options, &dense, &assumed, error)) return false;
-  if (assumed)
-    lists_note(lists, "evaluate",
-               arena_text(arena, "%s is not there yet: it is taken for a policy of train.method %s",
-                          options->evaluate.policy, method_of(options)->name));
+  note_files(lists, options, assumed, arena);
   return put_samplers(lists, options, dense, arena, error);
 }
 
@@ -470,7 +487,7 @@ static bool open_network(struct work *work, struct error *error) {
   const struct options *options = work->options;
   const char *path = options->evaluate.reconstructor;
   struct evaluation *evaluation = work->evaluation;
-  size_t most = simulation->plan.oracle ? SIZE_MAX : world_capacity(simulation->world, TABLE_ENV);
+  size_t most = simulation->plan.deciders & DECIDES_ORACLE ? SIZE_MAX : world_capacity(simulation->world, TABLE_ENV);
   struct reconstructor_setup setup =
       reconstructor_setup_of(simulation->device, simulation->kernels, options, most);
   evaluation->reconstructor = "zero-filled reconstruction";
@@ -580,7 +597,7 @@ static bool open_sequence(struct work *work, struct error *error) {
   struct simulation *simulation = &work->simulation;
   const struct options *options = work->options;
   size_t envs = world_capacity(simulation->world, TABLE_ENV);
-  if (!simulation->plan.sequence) return true;
+  if (!(simulation->plan.deciders & DECIDES_SEQUENCE)) return true;
   const struct acquisition *setting = find_sequence(work, error);
   if (!setting) return false;
   struct masks_setup setup = {.device = simulation->device,

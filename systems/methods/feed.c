@@ -138,7 +138,7 @@ static struct simulation_plan plan_of(const struct feed *feed, size_t slices) {
                                   .envs = envs,
                                   .together = setup->fill ? 0 : envs < slices ? envs : slices,
                                   .coils = setup->fill ? 0 : 1,
-                                  .policy = setup->policy,
+                                  .deciders = setup->policy ? DECIDES_POLICY : 0,
                                   .observe_every_step = setup->policy,
                                   .epoch_rows = slices,
                                   .pairs = PAIRS_MOST,

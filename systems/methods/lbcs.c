@@ -123,7 +123,7 @@ static struct simulation_plan plan_train(const struct options *options, size_t s
                                   .rollout_steps = budget,
                                   .record = true,
                                   .network = true,
-                                  .oracle = true,
+                                  .deciders = DECIDES_ORACLE,
                                   .columns =
                                       SET(SCENE_grown) | SET(SLICE_image) | observation->kspace | cells};
 }

@@ -115,7 +115,7 @@ uint64_t clone_rollouts(const struct options *options, uint64_t rows) {
 void clone_plan(const struct options *options, struct simulation_plan *plan) {
   if (options->learn.clone == CLONE_NONE) return;
   plan->together = options->learn.scans;
-  plan->oracle = options->learn.clone == CLONE_ORACLE;
+  if (options->learn.clone == CLONE_ORACLE) plan->deciders |= DECIDES_ORACLE;
 }
 
 /* ---- systems ------------------------------------------------------------------------------------------- */

@@ -51,7 +51,7 @@ static bool open_split(struct policy_training *training, struct split *split,
 static struct reconstructor_setup reconstructor_setup(const struct policy_training *training) {
   const struct trainer *trainer = &training->trainer;
   const struct simulation *simulation = &training->train.simulation;
-  size_t scans = simulation->plan.oracle ? trainer->options->network.batch : world_capacity(simulation->world, TABLE_ENV);
+  size_t scans = simulation->plan.deciders & DECIDES_ORACLE ? trainer->options->network.batch : world_capacity(simulation->world, TABLE_ENV);
   size_t others = world_capacity(training->validation.simulation.world, TABLE_ENV);
   struct reconstructor_setup setup = reconstructor_setup_of(
       trainer->device, simulation->kernels, trainer->options, scans > others ? scans : others);

@@ -11,11 +11,11 @@ struct simulation_plan rollout_plan(const struct options *options, size_t slices
   return (struct simulation_plan){.slices = slices,
                                   .envs = envs,
                                   .rollout_steps = divide_up(rows, envs),
-                                  .score_every_step = options->reward.form == REWARD_DENSE,
+                                  .images = options->reward.form == REWARD_DENSE ? IMAGES_EVERY_STEP : IMAGES_SCORED,
                                   .metrics = metric_list[options->reward.metric].name,
                                   .observe_every_step = true,
                                   .record = true,
-                                  .policy = true,
+                                  .deciders = DECIDES_POLICY,
                                   .columns = ROLLOUT_COLUMNS};
 }
 

@@ -55,7 +55,10 @@ static const struct system *const scan_systems[] = {&system_restart,
                                                     &system_weigh,
                                                     NULL};
 
-static const struct system *const load_systems[] = {&system_move_slices,
+static const struct system *const load_systems[] = {&system_bring_slices,
+                                                    &system_bring_scans,
+                                                    &system_repeat_chunks,
+                                                    &system_move_slices,
                                                     &system_normalise_slices,
                                                     &system_transform_lines,
                                                     &system_transform_planes,

@@ -59,7 +59,7 @@ const struct system system_observe_coils = {
 static bool open_work(struct simulation *simulation, size_t coils, struct error *error) {
   struct device *device = simulation->device;
   size_t n = simulation->options->data.size, envs = world_capacity(simulation->world, TABLE_ENV);
-  size_t candidates = simulation->plan.oracle ? simulation->options->network.batch : 0;
+  size_t candidates = simulation->plan.deciders & DECIDES_ORACLE ? simulation->options->network.batch : 0;
   size_t slots = GROUPS_A_UNIT * (size_t)device->facts.units, slot = 8 * n * n * coils;
   if (coils > 1 && slots * slot > work_most) slots = slot < work_most ? work_most / slot : 1;
   if (candidates > envs) envs = candidates;

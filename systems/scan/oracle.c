@@ -114,7 +114,7 @@ static void share(struct simulation *simulation) {
 bool oracle_build(struct simulation *simulation, struct error *error) {
   struct schedule *list = &simulation->candidates.list;
   const struct metric *metric = metric_of(simulation);
-  if (!simulation->plan.oracle) return true;
+  if (!(simulation->plan.deciders & DECIDES_ORACLE)) return true;
   schedule_open(list, &component_schema);
   schedule_add(list, is_rank_one(simulation) ? &system_expand : &system_extend, simulation);
   if (!is_rank_one(simulation)) simulation_add_observe(simulation, list);

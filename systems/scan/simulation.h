@@ -41,23 +41,34 @@ struct metric {
 extern const struct metric metric_list[METRICS];
 double metric_scale(const struct options *options); /* the scale of the scene's reward */
 
+/* What may decide beside heuristics, a bit each. */
+enum scan_decider {
+  DECIDES_POLICY = 1,   /* simulation.policy, set after opening */
+  DECIDES_DENSE = 2,    /* which looks at the reconstruction: IMAGES_EVERY_STEP */
+  DECIDES_ORACLE = 4,   /* network.batch candidates are scored at a time */
+  DECIDES_SEQUENCE = 8, /* simulation.tau, set after opening */
+};
+
+/* When images are reconstructed; they are scored where metrics are named. */
+enum scan_images {
+  IMAGES_SCORED,    /* at the end, only to be scored */
+  IMAGES_AT_END,    /* in any case */
+  IMAGES_EVERY_STEP /* after every action, and before the first */
+};
+
 /* How a simulation is used: it follows which systems a scan runs and which columns there are. */
 struct simulation_plan {
   size_t slices, envs, rollout_steps; /* rows of SLICE, ENV, and of ROLLOUT per environment */
   size_t together; /* slices needed at the same time, where not all must be; 0: all (systems/scan/slice_cache.h) */
   size_t coils;    /* most of a slice where k-space is the files' own; 0: there are no files */
-  bool score_every_step;     /* score after every action, and before the first */
-  const char *metrics;       /* comma list: which are computed */
-  bool unscored;             /* reconstruct where scores would be computed, and no more */
-  bool observe_every_step;   /* observe after every action */
+  unsigned deciders;         /* bits of enum scan_decider */
+  enum scan_images images;
+  const char *metrics;       /* comma list: which are computed; NULL: none */
+  bool observe_every_step;   /* observe after every action, as for IMAGES_EVERY_STEP; else where images are made */
   bool record;               /* keep actions, rewards and metrics in ROLLOUT */
   bool rolling;              /* the step resets finished scans itself: endless stepping */
   bool network;              /* a network reconstructs: simulation.reconstructor, set after opening */
-  bool sequence;             /* sampler tau_step may decide: simulation.tau, set after opening */
-  bool oracle;               /* an oracle may decide; network.batch candidates are scored at a time */
-  bool policy;               /* a policy decides: simulation.policy, set after opening */
-  bool dense;                /* it looks at the reconstruction: score_every_step must be set too */
-  size_t draws;              /* dense, to train: trajectories of a slice, side by side; 0: it does not train */
+  size_t draws;              /* of a dense policy, to train: trajectories of a slice, side by side; 0: it does not train */
   bool greedy;               /* all trajectories go on from one of them */
   component_set columns;     /* columns that the caller's schedules use */
   bool window;               /* slices are brought to the device as they are needed; found by simulation_open */

@@ -89,7 +89,7 @@ static void add_scores(struct simulation *simulation, struct schedule *schedule)
   const struct metric *reward = &metric_list[simulation->options->reward.metric];
   const struct system *last = NULL;
   simulation_add_reconstruct(simulation, schedule);
-  if (plan->unscored) return;
+  if (!plan->metrics) return;
   for (const struct metric *metric = metric_list; metric < metric_list + METRICS; metric++)
     if ((option_has(plan->metrics, metric->name) || metric == reward) && metric->system != last)
       put(simulation, schedule, last = metric->system);
@@ -113,7 +113,7 @@ static void add_record(struct simulation *simulation, struct schedule *schedule,
   component_set written = 0;
   for (int i = from; i < schedule->count; i++) written |= schedule->system[i].writes | schedule->system[i].parts;
   component_set recorded = written & system_record.reads & ~(learnt | SET(ENV_slice));
-  if (simulation->plan.policy) recorded |= (written & learnt) | SET(ENV_slice);
+  if (simulation->plan.deciders & DECIDES_POLICY) recorded |= (written & learnt) | SET(ENV_slice);
   struct system *record = put(simulation, schedule, &system_record);
   record->reads = recorded;
   record->parts = 0;
@@ -177,7 +177,7 @@ static void add_decide(struct simulation *simulation, struct schedule *schedule,
     add_points(simulation, schedule);
   else if (sampler->kind != SAMPLER_POLICY)
     add_sampler(simulation, schedule, sampler);
-  else if (simulation->plan.dense)
+  else if (simulation->plan.deciders & DECIDES_DENSE)
     add_dense(simulation, schedule);
   else
     add_policy(simulation, schedule, !teacher);
@@ -200,10 +200,18 @@ static const char *decider_of(const struct simulation *simulation) {
 
 /* ---- a scan ------------------------------------------------------------------------------------------- */
 
+static bool observes_every_step(const struct simulation_plan *plan) {
+  return plan->observe_every_step || plan->images == IMAGES_EVERY_STEP;
+}
+
+static bool has_images_at_end(const struct simulation_plan *plan) {
+  return plan->images == IMAGES_AT_END || (plan->images == IMAGES_SCORED && plan->metrics);
+}
+
 static bool scores_at_begin(const struct simulation *simulation) {
   const struct simulation_plan *plan = &simulation->plan;
-  return plan->score_every_step ||
-         (plan->policy && plan->metrics && simulation->options->reward.form == REWARD_COMPAT);
+  return plan->images == IMAGES_EVERY_STEP || ((plan->deciders & DECIDES_POLICY) && plan->metrics &&
+                                               simulation->options->reward.form == REWARD_COMPAT);
 }
 
 /* All actions of tau steps are drawn before the first is acquired: looking between them needs no more. */
@@ -217,7 +225,7 @@ static void add_begin(struct simulation *simulation, struct schedule *schedule) 
   int from = schedule->count;
   put(simulation, schedule, &system_reset);
   add_order(simulation, schedule);
-  if (plan->score_every_step || plan->observe_every_step) simulation_add_observe(simulation, schedule);
+  if (observes_every_step(plan)) simulation_add_observe(simulation, schedule);
   if (scores_at_begin(simulation)) add_scores(simulation, schedule);
   if (scores_at_begin(simulation) && plan->record) add_record(simulation, schedule, from);
   if (plan->draws) put(simulation, schedule, &system_spread);
@@ -229,8 +237,8 @@ static void add_step(struct simulation *simulation, struct schedule *schedule, c
   if (plan->rolling) put(simulation, schedule, &system_reset);
   add_decide(simulation, schedule, teacher);
   put(simulation, schedule, &system_acquire);
-  if (plan->score_every_step || plan->observe_every_step) simulation_add_observe(simulation, schedule);
-  if (plan->score_every_step) add_scores(simulation, schedule);
+  if (observes_every_step(plan)) simulation_add_observe(simulation, schedule);
+  if (plan->images == IMAGES_EVERY_STEP) add_scores(simulation, schedule);
   if (plan->record) add_record(simulation, schedule, from);
   if (plan->draws && plan->greedy) put(simulation, schedule, &system_follow);
 }
@@ -238,7 +246,7 @@ static void add_step(struct simulation *simulation, struct schedule *schedule, c
 static void add_finish(struct simulation *simulation, struct schedule *schedule) {
   const struct simulation_plan *plan = &simulation->plan;
   int from = schedule->count;
-  if (plan->score_every_step || (!plan->metrics && !plan->unscored)) return;
+  if (!has_images_at_end(plan)) return;
   if (!plan->observe_every_step) simulation_add_observe(simulation, schedule);
   add_scores(simulation, schedule);
   if (plan->record) add_record(simulation, schedule, from);
@@ -255,7 +263,7 @@ void simulation_add_scan(struct simulation *simulation, struct schedule *schedul
 /* Where scores are computed, the last one of a scan is kept to compare with. */
 void simulation_add_restart(struct simulation *simulation, struct schedule *schedule) {
   struct system *restart = put(simulation, schedule, &system_restart);
-  if (simulation->plan.metrics && !simulation->plan.unscored) restart->writes |= SET(ENV_quality);
+  if (simulation->plan.metrics) restart->writes |= SET(ENV_quality);
 }
 
 /* Scans of the host's: what a scan finds is otherwise the last one's. */
@@ -304,14 +312,15 @@ bool simulation_describe(struct simulation *simulation, const struct options *op
 /* ---- in words ------------------------------------------------------------------------------------------ */
 
 static const char *observed_text(const struct simulation_plan *plan) {
-  if (plan->observe_every_step || plan->score_every_step) return "observed after every action";
-  return plan->metrics || plan->unscored ? "observed at the end" : "not observed";
+  if (observes_every_step(plan)) return "observed after every action";
+  return has_images_at_end(plan) ? "observed at the end" : "not observed";
 }
 
 static const char *scored_text(const struct simulation_plan *plan) {
-  if (plan->unscored) return "reconstructed at the end";
-  if (plan->score_every_step) return "scored after every action";
-  return plan->metrics ? "scored at the end" : "not scored";
+  bool every = plan->images == IMAGES_EVERY_STEP;
+  if (!every && !has_images_at_end(plan)) return "not reconstructed";
+  if (!plan->metrics) return every ? "reconstructed after every action" : "reconstructed at the end";
+  return every ? "scored after every action" : "scored at the end";
 }
 
 const char *simulation_text(const struct simulation *simulation, struct arena *arena) {

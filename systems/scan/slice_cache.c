@@ -2,6 +2,7 @@
 
 #include "kernels/kernels.h"
 #include "systems/scan/observation.h"
+#include "systems/scan/systems.h"
 #include "systems/scan/transform.h"
 
 #include <math.h>
@@ -121,7 +122,7 @@ static void run_bring(struct world *world, void *context) {
   slice_cache_take(cache, cache->wanted, cache->count, cache->place);
 }
 
-static const struct system bring_slices = {.name = "bring_slices",
+const struct system system_bring_slices = {.name = "bring_slices",
                                            .doc = "images of the slices that are wanted, into the device's window",
                                            .loads = true,
                                            .run = run_bring};
@@ -131,7 +132,7 @@ bool slice_cache_describe(struct schedule *schedule, const struct simulation *si
   const char *prefix = simulation->plan.prefix;
   schedule_open(schedule, &component_schema);
   schedule_name(schedule, "%swindow", prefix ? prefix : "");
-  schedule_add(schedule, &bring_slices, simulation->cache)->parts = slice_cache_parts(simulation);
+  schedule_add(schedule, &system_bring_slices, simulation->cache)->parts = slice_cache_parts(simulation);
   slice_cache_add_transform(simulation, schedule);
   return schedule_close(schedule, error);
 }

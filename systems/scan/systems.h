@@ -4,7 +4,7 @@
 
 #include "systems/scan/simulation.h"
 
-extern const struct system system_restart, system_end_scans, system_bring_scans, system_reset, system_decide_draw, system_decide_next,
+extern const struct system system_restart, system_end_scans, system_bring_scans, system_bring_slices, system_reset, system_decide_draw, system_decide_next,
     system_decide_disc, system_decide_exact, system_list_candidates, system_decide_oracle, system_decide_points,
     system_decide_points_sequence, system_decide_sequence, system_order_lines, system_acquire, system_observe,
     system_observe_cells, system_observe_coils, system_reconstruct, system_encode, system_encode_complex,

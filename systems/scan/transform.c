@@ -19,7 +19,7 @@ static bool next_chunk(struct world *world, void *context, size_t turn) {
   return transform->count;
 }
 
-static const struct system repeat_chunks = {
+const struct system system_repeat_chunks = {
     .name = "chunks", .doc = "slices that are transformed at a time", .covers = TABLE_BIT(TABLE_SLICE), .next = next_chunk};
 
 static void run_move(struct world *world, void *context) {
@@ -115,7 +115,7 @@ static component_set columns_of(const struct world *world) {
 
 void transform_add(struct transform *transform, component_set columns, struct schedule *schedule) {
   const struct system *row = find_transform(columns);
-  schedule_add(schedule, &repeat_chunks, transform);
+  schedule_add(schedule, &system_repeat_chunks, transform);
   if (columns & SET(SLICE_original)) schedule_add(schedule, &system_move_slices, transform);
   schedule_add(schedule, &system_normalise_slices, transform);
   if (row) schedule_add(schedule, row, transform);

@@ -9,7 +9,7 @@
 #include "engine/ecs/schedule.h"
 #include "systems/scan/augment.h"
 
-extern const struct system system_move_slices, system_normalise_slices, system_transform_lines, system_transform_planes;
+extern const struct system system_repeat_chunks, system_move_slices, system_normalise_slices, system_transform_lines, system_transform_planes;
 
 struct row_range {
   size_t first, count;

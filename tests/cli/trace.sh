@@ -28,9 +28,15 @@ sets() {
   for set; do printf ' --set %s' "$set"; done
 }
 
-# same NAME: the trace since the last, and the described lists in `told`
+names() { sed -n 's/.*"name":"\([^"]*\)".*/\1/p' "$@" | sort -u; }
+run systems "$l2sr" describe systems --json
+names out >systems
+
+# same NAME: the trace since the last, and the described lists in `told`; what ran is among the systems
 same() {
   sort -u trace >ran
+  names ran | comm -23 - systems >out
+  [ ! -s out ] || complain "$1: these are not in describe systems"
   [ -s ran ] && sort told | diff ran - >out || { cut -d , -f 1-5,8- out >short; mv short out; complain "$1: what ran (<) is not what is described (>)"; }
   rm -f trace
 }
@@ -72,9 +78,16 @@ case_exact() {
 }
 case_l2s() {
   train l2s train.method=l2s
-  evaluate l2s $policy evaluate.samplers=[random,low_bias]
+  evaluate l2s $policy evaluate.samplers=[random,policy,low_bias]
 }
 case_ppo() { train ppo train.method=l2s learn.algorithm=ppo learn.rows=20; }
+# where the device can keep them
+case_kept() {
+  kept='train.method=l2s train.keep_activations=always policy.channels=16 policy.pools=1 policy.precision=half'
+  rm -rf run
+  "$l2sr" train scene.yaml --quiet --output run $(sets $kept) >out 2>err
+  if grep -q 'cannot be kept' err; then echo "kept: not on this device"; else train kept $kept; fi
+}
 case_group() {
   train group train.method=l2s learn.group=2 learn.baseline=group learn.normalise=on reward.form=compat
   train "group and critic" train.method=l2s learn.group=2 learn.baseline=group_critic reward.form=dense world.envs=4
@@ -156,7 +169,26 @@ case_window() {
   train "mask in a window" data.window=3 world.envs=3 train.method=lbcs
   train "tau steps in a window" data.window=3 train.batch=3 train.method=tau_step
   train "trajectories in a window" data.window=3 world.envs=3 train.method=pgmri
+  train "learned masks in a window" data.window=3 train.batch=3 train.method=loupe
+  train "a teacher in a window" $window train.method=l2s learn.clone=oracle learn.clone_steps=20
   train "a part of the data" data.window=3 train.batch=3 data.most=3
+}
+
+# What a run would refuse is not described; what only data or a device tell is said.
+case_told() {
+  exact='--set train.masks=exact'
+  refuse 2 "unknown sampler 'nonsense'" describe schedule scene.yaml $exact --set train.sampler=nonsense
+  refuse 2 'train.sampler is oracle' describe schedule scene.yaml $exact --set train.sampler=oracle
+  refuse 2 'does not choose among lines' describe schedule scene.yaml $exact --set train.sampler=uniform
+  run "no data" "$l2sr" describe schedule scene.yaml --set data.window=3 --set data.path=none
+  says out '# assumed: there are more slices than data.window'
+  says out 'bring_samples'
+  run "no policy" "$l2sr" describe schedule scene.yaml --set train.method=pgmri --set evaluate.policy=none.h5
+  says out 'none.h5 is not there yet: it is taken for a policy of train.method pgmri'
+  says out 'evaluate: scan by policy (all scans of policy)'
+  says out '# assumed: all slices fit on the device'
+  run "l2s" "$l2sr" describe schedule scene.yaml --set train.method=l2s
+  says out '# assumed: the device keeps no activations of a rollout'
 }
 
 [ $# -gt 0 ] || set -- $cases

@@ -14,7 +14,7 @@ network: {channels: 2, pools: 1}
 policy: {channels: 2, pools: 1, hidden: 8}
 train: {epochs: 1, batch: 4, initial_accelerations: [32], accelerations: [4]}
 learn: {steps: 112, scans: 8, validations: 1}
-pgmri: {epochs: 1, batch: 2, trajectories: 2}
+pgmri: {epochs: 1, batch: 2, trajectories: 2, accumulation: 1}
 tau: {steps: 2, hidden: 8}
 lbcs: {slices: 2, candidates: 3}
 Y
