@@ -613,7 +613,7 @@ static void what_is_kept_is_described(void **state) {
   run.options.policy.channels = 16;
   run.options.policy.pools = 1;
   run.options.learn.scans = run.options.world.envs = 2; /* emulated matrix instructions take their time */
-  run.options.acquisition.budget = 2;
+  run.options.acquisition.budget = 1;
   run.options.train.keep_activations = KEEP_ALWAYS;
   setenv("L2SR_STRICT", "1", 1);
   setenv("L2SR_TRACE", path, 1);

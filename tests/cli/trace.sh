@@ -83,7 +83,7 @@ case_l2s() {
 case_ppo() { train ppo train.method=l2s learn.algorithm=ppo learn.rows=20; }
 # where the device can keep them
 case_kept() {
-  kept='train.method=l2s train.keep_activations=always policy.channels=16 policy.pools=1 policy.precision=half'
+  kept='train.method=l2s train.keep_activations=always policy.channels=16 policy.pools=1'
   rm -rf run
   "$l2sr" train scene.yaml --quiet --output run $(sets $kept) >out 2>err
   if grep -q 'cannot be kept' err; then echo "kept: not on this device"; else train kept $kept; fi
