@@ -15,7 +15,7 @@ void open_scene(struct scene *scene, struct device *device, size_t envs, uint32_
   struct simulation_plan plan = {.slices = slices,
                                  .envs = envs,
                                  .rollout_steps = acquisition_steps(&scene->acquisition) + 1,
-                                 .score_every_step = true,
+                                 .images = IMAGES_EVERY_STEP,
                                  .metrics = "ssim",
                                  .record = true};
   assert_good(simulation_open(&scene->simulation, device, &scene->options, &plan, &error), &error);

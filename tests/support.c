@@ -232,6 +232,14 @@ void support_fill_slices(struct world *world, uint32_t slices) {
   arena_close(arena);
 }
 
+void support_lines(const char *lines, const char *others) {
+  for (const char *line = lines, *end; (end = strchr(line, '\n')); line = end + 1) {
+    char one[1000];
+    snprintf(one, sizeof one, "%.*s", (int)(end - line) + 1, line);
+    if (!strstr(others, one)) fail_msg("%s is not in\n%s", one, others);
+  }
+}
+
 void support_expect_abort(void (*call)(void *context), void *context, const char *part) {
   int ends[2], status;
   char text[4096];

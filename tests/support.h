@@ -78,6 +78,9 @@ void support_fill(struct world *world, unsigned component, uint32_t word);
 /* A system that may do all and must do nothing: for a test that takes columns in a system's place. */
 extern const struct system support_all;
 
+/* Every line of `lines` is one of `others`. */
+void support_lines(const char *lines, const char *others);
+
 /* Runs the call in a child, which must abort with `part` on its stderr. */
 void support_expect_abort(void (*call)(void *context), void *context, const char *part);
 

@@ -58,7 +58,7 @@ static void play_oracle(struct learning_run *run, uint32_t actions[ROWS]) {
                                  .rollout_steps = LINES + 1,
                                  .metrics = "ssim",
                                  .network = true,
-                                 .oracle = true,
+                                 .deciders = DECIDES_ORACLE,
                                  .record = true,
                                  .kernels = split->simulation.kernels};
   struct error error;

@@ -136,9 +136,9 @@ static void open_bench(struct bench *bench, struct device *device, size_t envs, 
                                  .together =
                                      1, /* measured k-space is on the device as a whole all the same */
                                  .rollout_steps = bench->acquisition.budget + 1,
-                                 .score_every_step = true,
+                                 .images = IMAGES_EVERY_STEP,
                                  .metrics = "ssim",
-                                 .oracle = oracle,
+                                 .deciders = oracle ? DECIDES_ORACLE : 0,
                                  .record = true};
   assert_good(simulation_open(&bench->simulation, device, &options, &plan, &error), &error);
   assert_good(

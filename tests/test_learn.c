@@ -1,8 +1,11 @@
 /* Training a policy: going on from any checkpoint, launches, rounds, and what is refused. */
+#include "systems/methods/methods.h"
 #include "tests/learning.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ROLLOUTS = 7, SAVE_EVERY = 3 };
 
@@ -582,6 +585,54 @@ static void activations_are_kept_beside_the_reconstructor(void **state) {
   arena_close(run.arena);
 }
 
+/* The lists of a policy whose rollouts are kept, as they are described. */
+static char *described(const struct learning_run *run) {
+  struct lists lists;
+  struct error error;
+  char *text = NULL;
+  size_t bytes;
+  assert_good(method_lists(&lists, &run->options, run->arena, &error), &error);
+  FILE *file = open_memstream(&text, &bytes);
+  schedule_print_json(lists_find(&lists, "policy", "play")->schedule, "policy", file);
+  schedule_print_json(lists_find(&lists, "policy", "update")->schedule, "policy", file);
+  fclose(file);
+  return text;
+}
+
+/* train.keep_activations always describes the lists that a device runs which keeps them. */
+static void what_is_kept_is_described(void **state) {
+  enum device_matrix matrix = device.facts.matrix;
+  const char *path = support_path(&folder, "trace");
+  struct learning_run run;
+  struct error error;
+  size_t bytes;
+  (void)state;
+  if (matrix == MATRIX_NONE) device.facts.matrix = MATRIX_EMULATED;
+  set_options(&run, NULL);
+  run.options.train.method = METHOD_L2S;
+  run.options.policy.channels = 16;
+  run.options.policy.pools = 1;
+  run.options.learn.scans = run.options.world.envs = 2; /* emulated matrix instructions take their time */
+  run.options.acquisition.budget = 1;
+  run.options.train.keep_activations = KEEP_ALWAYS;
+  setenv("L2SR_STRICT", "1", 1);
+  setenv("L2SR_TRACE", path, 1);
+  open_learning(&run);
+  unsetenv("L2SR_TRACE");
+  unlink(path); /* what loading ran */
+  device.stage = "policy";
+  learn_step(&run.training);
+  assert_good(device_finish(&device, &error), &error);
+  device.stage = NULL;
+  char *told = described(&run), *ran = (char *)support_read(run.arena, path, &bytes);
+  assert_non_null(strstr(told, "gather_kept"));
+  support_lines(ran, told);
+  support_lines(told, ran);
+  free(told);
+  device.facts.matrix = matrix;
+  close_learning(&run);
+}
+
 /* Refuses what would not fit into the 32 bits of a scan's number. */
 static void numbers_of_scans_do_not_wrap(void **state) {
   struct learning_run run;
@@ -693,6 +744,7 @@ int main(void) {
       cmocka_unit_test(other_origins_are_refused),
       cmocka_unit_test(networks_are_refused_in_one_text),
       cmocka_unit_test(activations_are_kept_beside_the_reconstructor),
+      cmocka_unit_test(what_is_kept_is_described),
       cmocka_unit_test(numbers_of_scans_do_not_wrap),
       cmocka_unit_test(damaged_values_are_refused),
   };

@@ -442,8 +442,8 @@ static void methods_carry_nothing(void **state) {
       assert_true(good || (is_policy(method_list[method]) && geometry == GEOMETRY_POINTS)); /* chosen at once */
       for (int i = 0; i < lists.count; i++) {
         const struct schedule *schedule = lists.list[i].schedule;
-        if (!strcmp(lists.list[i].name, "masks") || !strcmp(lists.list[i].name, "play")) written = 0;
-        if (!strcmp(lists.list[i].stage, "evaluate") || strstr(lists.list[i].name, "valid")) continue;
+        if (!strcmp(schedule->name, "masks") || !strcmp(schedule->name, "play")) written = 0;
+        if (!strcmp(lists.list[i].stage, "evaluate") || strstr(schedule->name, "valid")) continue;
         carried |= schedule->carried & ~written;
         written |= schedule->written;
       }
@@ -492,7 +492,7 @@ static void an_update_closes_as_a_whole(void **state) {
     assert_good(method_lists(&lists, &options, arena, &error), &error);
     for (int l = 0; l < lists.count; l++) {
       const struct schedule *list = lists.list[l].schedule;
-      if (strcmp(lists.list[l].name, "update")) continue;
+      if (strcmp(list->name, "update")) continue;
       for (int i = 0; i < list->count; i++) {
         const char *name = list->system[i].name;
         if (!starts_with_one_of(name, needed) || is_a_step(method, name)) continue;

@@ -50,10 +50,10 @@ static void open_geometry(struct bench *bench, struct device *device, uint32_t g
                                  .rollout_steps = STEPS + 1,
                                  .metrics = metric_list[metric].name,
                                  .network = network,
-                                 .oracle = true,
+                                 .deciders = DECIDES_ORACLE,
                                  .record = true};
   assert_good(simulation_open(&bench->simulation, device, &bench->options, &plan, &error), &error);
-  plan.oracle = false;
+  plan.deciders = 0;
   plan.envs = SLICES * N;
   plan.kernels = bench->simulation.kernels;
   assert_good(simulation_open(&bench->brute, device, &bench->options, &plan, &error), &error);

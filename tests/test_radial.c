@@ -337,7 +337,7 @@ static void both_ways_agree(void **state) {
     scene.options.acquisition.geometry = (uint32_t)geometry;
     if (!geometry) {
       simulation_close(&scene.simulation);
-      struct simulation_plan plan = {.slices = 3, .envs = 1, .score_every_step = true, .metrics = "ssim"};
+      struct simulation_plan plan = {.slices = 3, .envs = 1, .images = IMAGES_EVERY_STEP, .metrics = "ssim"};
       assert_good(simulation_open(&scene.simulation, *state, &scene.options, &plan, &error), &error);
       support_fill_slices(scene.simulation.world, 3);
     } else {

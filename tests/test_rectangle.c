@@ -204,9 +204,9 @@ static void scans_are_observed_on_rectangles(void **state) {
     struct simulation_plan plan = {.slices = 3,
                                    .envs = 5,
                                    .rollout_steps = acquisition_steps(&scene.acquisition) + 1,
-                                   .score_every_step = true,
+                                   .images = IMAGES_EVERY_STEP,
                                    .metrics = "ssim,nmse",
-                                   .oracle = !strcmp(rows[i].sampler, "oracle"),
+                                   .deciders = strcmp(rows[i].sampler, "oracle") ? 0 : DECIDES_ORACLE,
                                    .record = true};
     struct error error;
     assert_good(simulation_open(&scene.simulation, *state, &scene.options, &plan, &error), &error);

@@ -67,7 +67,7 @@ static void open_setup(struct bench *bench, struct device *device, const struct 
   setup.simulation = &bench->simulation;
   rollout_open(&bench->rollout, &setup);
   schedule_open(&bench->list, &component_schema);
-  rollout_add_play(&bench->rollout, &bench->list);
+  rollout_add_play(&bench->rollout, &bench->list, NULL);
   assert_good(schedule_close(&bench->list, &error), &error);
   assert_good(schedule_prepare(&bench->list, bench->simulation.kernels, &error), &error);
 }

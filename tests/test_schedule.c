@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SLICE, ENV, TABLES };
 enum { ONE, W, HW, SHAPES };
@@ -310,6 +311,155 @@ static void loops_are_printed_with_what_they_repeat(void **state) {
                             "note: its letter\n"
                             "carried to the next: nothing\n");
   free(text);
+}
+
+/* ---- lists over another world ---------------------------------------------------------------------------- */
+
+/* The inner world's scan is the outer one's action, and both have one mask. */
+static component_set outside(component_set inside) {
+  return (inside & SET(MASK)) | (inside & SET(SCAN) ? SET(ACTION) : 0);
+}
+
+struct nested {
+  struct scene outer, inner;
+  struct schedule list, whole;
+  struct system *row;
+  size_t turns;
+};
+
+/* They ask for what they declare, and launch nothing: the child of a test has no driver. */
+static void touch_run(struct world *world, void *row) {
+  const struct system *system = row;
+  world_touch(world, system->reads, system->writes);
+}
+
+static struct system touch(const struct system *row) {
+  struct system system = *row;
+  system.run = touch_run;
+  system.context = (void *)row;
+  return system;
+}
+
+/* launches: their kernels; else they only ask for columns. */
+static void open_nested(struct nested *nested, struct device *device, size_t turns, bool launches) {
+  static const struct system inner = {
+      .name = "inner", .doc = "over another world", .covers = TABLE_BIT(ENV), .next = next_turn};
+  const struct system first = launches ? choose : touch(&choose), second = launches ? acquire : touch(&acquire);
+  const struct system *const own[] = {&first, &second, NULL};
+  struct world_setup setup_of_inner = setup;
+  struct error error;
+  setup_of_inner.columns = SET(ACTION);
+  *nested = (struct nested){.turns = turns};
+  open_scene(&nested->outer, device, &setup);
+  open_scene(&nested->inner, device, &setup_of_inner);
+  world_share_as(nested->inner.world, SCAN, nested->outer.world, ACTION);
+  world_share(nested->inner.world, nested->outer.world, SET(MASK));
+  nested->list = build(own);
+  schedule_open(&nested->whole, &schema);
+  schedule_name(&nested->whole, "whole");
+  schedule_add(&nested->whole, &first, first.context);
+  nested->row = schedule_add_list(&nested->whole, &inner, &nested->turns, &nested->list, &nested->inner.world, outside);
+  assert_good(schedule_close(&nested->whole, &error), &error);
+  assert_good(schedule_prepare(&nested->whole, nested->outer.kernels, &error), &error);
+  assert_good(schedule_prepare(&nested->whole, nested->inner.kernels, &error), &error);
+  *order = 0;
+}
+
+static void close_nested(struct nested *nested) {
+  close_scene(&nested->inner);
+  close_scene(&nested->outer);
+}
+
+/* Its row declares what the list takes from the world around it and gives to it; what the list writes for itself is its
+ * own. */
+static void lists_run_over_other_worlds(void **state) {
+  struct nested nested;
+  uint32_t scan[7] = {0, 1, 2, 3, 4, 0, 1};
+  uint8_t mask[7][5];
+  open_nested(&nested, *state, 2, true);
+  assert_true(nested.row->reads == (SET(ACTION) | SET(MASK)) && nested.row->parts == SET(MASK));
+  assert_true(nested.whole.carried == (SET(SCAN) | SET(MASK)));
+  assert_true(nested.whole.written == (SET(ACTION) | SET(MASK)));
+  support_put(nested.outer.world, SCAN, 0, 7, scan);
+  schedule_run(&nested.whole, nested.outer.world);
+  assert_string_equal(order, "((");
+  support_get(nested.outer.world, MASK, 0, 7, mask);
+  for (size_t i = 0; i < 7; i++)
+    for (size_t line = 0; line < 5; line++) assert_int_equal(mask[i][line], line == (scan[i] + 2) % 5);
+  close_nested(&nested);
+}
+
+static void run_nested(void *context) {
+  struct nested *nested = context;
+  schedule_run(&nested->whole, nested->outer.world);
+}
+
+static void lists_ask_for_what_their_rows_declare(void **state) {
+  struct nested nested;
+  open_nested(&nested, *state, 1, false);
+  nested.row->reads &= ~SET(MASK);
+  support_expect_abort(run_nested, &nested, "system inner did not declare its read of column ENV.mask");
+  nested.row->reads |= SET(MASK);
+  nested.row->parts = 0;
+  support_expect_abort(run_nested, &nested, "system inner did not declare its write of column ENV.mask");
+  nested.row->parts = SET(MASK);
+  nested.row->reads |= SET(IMAGE);
+  support_expect_abort(run_nested, &nested, "system inner declares that it reads image, and did not ask for it");
+  close_nested(&nested);
+}
+
+static char *printed(const struct schedule *schedule) {
+  char *text = NULL;
+  size_t bytes;
+  FILE *file = open_memstream(&text, &bytes);
+  schedule_print_json(schedule, "stage", file);
+  fclose(file);
+  return text;
+}
+
+/* The trace of a run is what is printed of its list without running it. */
+static void runs_are_traced(void **state) {
+  char path[] = "/tmp/l2sr_trace_XXXXXX", ran[4000] = "";
+  struct nested nested;
+  int handle = mkstemp(path);
+  assert_true(handle >= 0);
+  setenv("L2SR_STRICT", "1", 1);
+  setenv("L2SR_TRACE", path, 1);
+  open_nested(&nested, *state, 2, true);
+  unsetenv("L2SR_TRACE");
+  nested.outer.device->stage = "stage";
+  schedule_run(&nested.whole, nested.outer.world);
+  nested.outer.device->stage = NULL;
+  assert_true(read(handle, ran, sizeof ran - 1) > 0);
+  char *told = printed(&nested.whole);
+  assert_non_null(strstr(told, "\"list\":\"whole\",\"place\":\"1.0\",\"depth\":1,\"name\":\"choose\""));
+  support_lines(ran, told);
+  support_lines(told, ran);
+  free(told);
+  close_nested(&nested);
+  close(handle);
+  unlink(path);
+}
+
+static void lists_are_printed_inside(void **state) {
+  struct nested nested;
+  char *text = NULL;
+  size_t bytes;
+  open_nested(&nested, *state, 1, true);
+  FILE *file = open_memstream(&text, &bytes);
+  schedule_print(&nested.whole, file);
+  schedule_print_dot(&nested.whole, file);
+  fclose(file);
+  assert_non_null(strstr(text, "repeat inner: over another world\n"
+                               "    reads  ENV.mask ENV.action\n"
+                               "    parts  ENV.mask\n"
+                               "  choose: pick a line\n"
+                               "      reads  ENV.scan\n"
+                               "      writes ENV.action\n"));
+  assert_non_null(strstr(text, "  s1 [label=\"repeat inner\"];\n  s1_0 [label=\"choose\"];\n"));
+  assert_non_null(strstr(text, "  s1_0 -> s1_1 [label=\"action\"];\n"));
+  free(text);
+  close_nested(&nested);
 }
 
 /* Loaded columns are written by what loads, and by nothing else. */
@@ -697,6 +847,10 @@ int main(void) {
       cmocka_unit_test(loops_without_an_end_abort),
       cmocka_unit_test(loops_are_printed_with_what_they_repeat),
       cmocka_unit_test(loads_write_loaded_columns),
+      cmocka_unit_test(lists_run_over_other_worlds),
+      cmocka_unit_test(lists_ask_for_what_their_rows_declare),
+      cmocka_unit_test(runs_are_traced),
+      cmocka_unit_test(lists_are_printed_inside),
       cmocka_unit_test(columns_are_lent),
       cmocka_unit_test(impossible_orders_are_refused),
       cmocka_unit_test(too_many_systems_abort),

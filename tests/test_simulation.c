@@ -33,7 +33,7 @@ static void open_scene(struct scene *scene, struct device *device, size_t envs, 
   struct simulation_plan plan = {.slices = SLICES,
                                  .envs = envs,
                                  .rollout_steps = scene->acquisition.budget + 1,
-                                 .score_every_step = every_step,
+                                 .images = every_step ? IMAGES_EVERY_STEP : IMAGES_SCORED,
                                  .metrics = "ssim,psnr,nmse",
                                  .record = true};
   assert_good(simulation_open(&scene->simulation, device, &scene->options, &plan, &error), &error);

@@ -58,6 +58,7 @@ struct device {
   bool adopted;                          /* the context is the program's */
   bool stays;                            /* the context is not released: devices opened later take it */
   bool times;                            /* the queue can time launches, which costs time itself */
+  const char *stage;                     /* of a training, or another work of the host: lists that run are its; NULL: none */
   const char *phase, *part, *label;      /* names for the profile, ever finer: what the launches belong to */
   struct arena *arena;                   /* holds what is kept until the device is closed */
   struct kept_program *programs;

@@ -1,9 +1,18 @@
 #include "engine/ecs/schedule.h"
 
+#include "engine/base/log.h"
+
+#include <stdarg.h>
+
 const struct system system_end = {.name = "end", .doc = "of what is repeated"};
 
 static bool is_end(const struct system *system) {
-  return !system->run && !system->next;
+  return !system->run && !system->next && !system->list;
+}
+
+/* A loop over the rows that follow it; that over a list of another world is one row. */
+static bool is_loop(const struct system *system) {
+  return system->next && !system->list;
 }
 
 /* ---- building ----------------------------------------------------------------------------------------- */
@@ -20,6 +29,25 @@ struct system *schedule_add(struct schedule *schedule, const struct system *row,
   return system;
 }
 
+struct system *schedule_add_list(struct schedule *schedule, const struct system *row, void *context,
+                                 const struct schedule *list, struct world *const *world,
+                                 component_set (*outside)(component_set inside)) {
+  struct system *system = schedule_add(schedule, row, context);
+  system->list = list;
+  system->over = world;
+  system->reads |= outside(list->takes);
+  system->parts |= outside(list->gives);
+  return system;
+}
+
+void schedule_name(struct schedule *schedule, const char *format, ...) {
+  va_list values;
+  va_start(values, format);
+  int length = vsnprintf(schedule->name, SCHEDULE_NAME, format, values);
+  va_end(values);
+  REQUIRE(length < SCHEDULE_NAME, "the name of a list has at most %d bytes", SCHEDULE_NAME - 1);
+}
+
 static void find_loops(struct schedule *schedule) {
   int open[SYSTEMS_MOST];
   uint8_t depth = 0;
@@ -29,7 +57,7 @@ static void find_loops(struct schedule *schedule) {
       schedule->end[open[--depth]] = (uint8_t)i;
     }
     schedule->depth[i] = depth;
-    if (schedule->system[i].next) open[depth++] = i;
+    if (is_loop(&schedule->system[i])) open[depth++] = i;
   }
   REQUIRE(!depth, "loop %s has no end", schedule->system[open[depth - 1]].name);
 }
@@ -64,13 +92,18 @@ static bool check_use(const struct schedule *schedule, const struct system *syst
   return true;
 }
 
-/* A loop has ended: parts of the tables that it covers are whole. */
-static void end_loop(struct walk *walk, const struct schema *schema, const struct system *loop, int depth) {
-  component_set covered = 0, some = walk->some[depth + 1];
+/* Of what is written in parts, that of the tables which the loop covers is whole after it. */
+static void write_parts(struct walk *walk, const struct schema *schema, const struct system *loop, component_set some,
+                        int depth) {
+  component_set covered = 0;
   for (uint8_t t = 0; t < schema->table_count; t++)
     if (loop->covers & TABLE_BIT(t)) covered |= schema_table(schema, t);
   walk->whole |= some & covered;
   walk->some[depth] |= some & ~covered;
+}
+
+static void end_loop(struct walk *walk, const struct schema *schema, const struct system *loop, int depth) {
+  write_parts(walk, schema, loop, walk->some[depth + 1], depth);
   walk->some[depth + 1] = 0;
 }
 
@@ -84,22 +117,28 @@ bool schedule_close(struct schedule *schedule, struct error *error) {
     const struct system *system = &schedule->system[i];
     int depth = schedule->depth[i];
     if (is_end(system)) end_loop(&walk, schema, open[depth], depth);
-    if (system->next) open[depth] = system;
+    if (is_loop(system)) open[depth] = system;
     if (!check_use(schedule, system, written_at_all(&walk, depth), error)) return false;
     schedule->carried |= system->reads & ~walk.whole & ~elsewhere;
+    schedule->takes |= system->reads & ~walk.whole;
+    schedule->gives |= system->writes | system->parts;
     schedule->touched |= system->reads | system->writes | system->parts;
     walk.whole |= system->writes;
-    walk.some[depth] |= system->parts;
+    write_parts(&walk, schema, system, system->parts, depth);
   }
   schedule->written = walk.whole;
   return true;
 }
 
+static bool prepare(const struct system *system, struct kernels *kernels, struct error *error) {
+  for (int k = 0; k < SYSTEM_KERNELS_MOST && system->kernels[k]; k++)
+    if (!kernel_need(kernels, system->kernels[k], error)) return fail_in(error, "system %s", system->name);
+  return !system->list || schedule_prepare(system->list, kernels, error);
+}
+
 bool schedule_prepare(const struct schedule *schedule, struct kernels *kernels, struct error *error) {
   for (int i = 0; i < schedule->count; i++)
-    for (int k = 0; k < SYSTEM_KERNELS_MOST && schedule->system[i].kernels[k]; k++)
-      if (!kernel_need(kernels, schedule->system[i].kernels[k], error))
-        return fail_in(error, "system %s", schedule->system[i].name);
+    if (!prepare(&schedule->system[i], kernels, error)) return false;
   return true;
 }
 
@@ -112,22 +151,54 @@ bool pass_take(struct pass *pass, size_t turn, size_t rows, size_t most) {
 
 /* ---- running ------------------------------------------------------------------------------------------ */
 
+/* The row that a list stands in, where it is a row of another list. */
+struct place {
+  const struct place *around; /* of that list; NULL: it stands in none */
+  int at, depth;              /* the row, and how deep its list is: loops and lists around it */
+};
+
 /* A run of a list: what its systems have asked for, in all their turns. */
 struct run {
   const struct schedule *schedule;
   struct world *world;
   struct world_use use[SYSTEMS_MOST];
+  const char *name;           /* of the outermost list */
+  const struct place *inside; /* NULL: it is that one */
 };
+
+static struct place place_of(const struct schedule *schedule, int at, const struct place *inside) {
+  return (struct place){inside, at, (inside ? inside->depth + 1 : 0) + schedule->depth[at]};
+}
+
+static void run_list(struct run *run);
+
+/* A list over another world; the row that it is has asked for what the list has of this world. */
+static void run_inner(const struct run *run, int place) {
+  const struct system *row = &run->schedule->system[place];
+  const struct place inside = place_of(run->schedule, place, run->inside);
+  struct run inner = {.schedule = row->list, .world = *row->over, .name = run->name, .inside = &inside};
+  component_set reads = 0, writes = 0;
+  run_list(&inner);
+  for (int i = 0; i < row->list->count; i++) {
+    reads |= inner.use[i].reads;
+    writes |= inner.use[i].writes;
+  }
+  world_pass(inner.world, run->world, reads & row->list->takes, writes & row->list->gives);
+}
+
+static bool run_row(struct run *run, int place, size_t turn) {
+  const struct system *system = &run->schedule->system[place];
+  if (system->next && !system->next(run->world, system->context, turn)) return false;
+  if (system->run) system->run(run->world, system->context);
+  if (system->list) run_inner(run, place);
+  return true;
+}
 
 static bool run_system(struct run *run, int place, size_t turn) {
   const struct system *system = &run->schedule->system[place];
   struct world_use before = world_enter(run->world, system), *all = &run->use[place];
-  bool more = true;
   world_device(run->world)->part = system->name;
-  if (system->next)
-    more = system->next(run->world, system->context, turn);
-  else
-    system->run(run->world, system->context);
+  bool more = run_row(run, place, turn);
   struct world_use use = world_suspend(run->world, before);
   *all = (struct world_use){.system = more ? system : all->system,
                             .reads = all->reads | use.reads,
@@ -138,58 +209,162 @@ static bool run_system(struct run *run, int place, size_t turn) {
 static void run_range(struct run *run, int first, int end) {
   const struct schedule *schedule = run->schedule;
   for (int i = first; i < end; i++) {
-    if (schedule->system[i].next) {
+    const struct system *system = &schedule->system[i];
+    if (is_loop(system)) {
       for (size_t turn = 0; run_system(run, i, turn); turn++) run_range(run, i + 1, schedule->end[i]);
       i = schedule->end[i];
     } else {
-      run_system(run, i, 0);
+      for (size_t turn = 0; run_system(run, i, turn) && system->next; turn++) continue;
     }
   }
 }
 
+static void trace(const struct run *run);
+
+static void run_list(struct run *run) {
+  const char *before = world_device(run->world)->part;
+  run_range(run, 0, run->schedule->count);
+  for (int i = 0; i < run->schedule->count; i++)
+    if (run->use[i].system) world_compare(run->world, &run->use[i]);
+  if (world_trace(run->world)) trace(run);
+  world_device(run->world)->part = before;
+}
+
 void schedule_run(const struct schedule *schedule, struct world *world) {
-  struct run run = {.schedule = schedule, .world = world};
-  const char *before = world_device(world)->part;
-  run_range(&run, 0, schedule->count);
-  for (int i = 0; i < schedule->count; i++)
-    if (run.use[i].system) world_compare(world, &run.use[i]);
-  world_device(world)->part = before;
+  struct run run = {.schedule = schedule, .world = world, .name = schedule->name};
+  run_list(&run);
 }
 
 /* ---- printing ----------------------------------------------------------------------------------------- */
 
-static void print_set(const struct schedule *schedule, int place, const char *word, component_set set,
-                      FILE *file) {
+static void print_set(const struct schedule *schedule, int depth, const char *word, component_set set, FILE *file) {
   if (!set) return;
-  fprintf(file, "%*s%-6s", 2 * schedule->depth[place] + 4, "", word);
+  fprintf(file, "%*s%-6s", 2 * depth + 4, "", word);
   schema_print(schedule->schema, set, file);
   fputc('\n', file);
 }
 
-static void print_row(const struct schedule *schedule, int place, FILE *file) {
-  const struct system *system = &schedule->system[place];
-  if (is_end(system)) return;
-  fprintf(file, "%*s%s%s: %s\n", 2 * schedule->depth[place], "", system->next ? "repeat " : "", system->name,
-          system->doc);
-  print_set(schedule, place, "reads", system->reads, file);
-  print_set(schedule, place, "writes", system->writes, file);
-  print_set(schedule, place, "parts", system->parts, file);
+/* `around`: loops and lists that the schedule stands in. */
+static void print_rows(const struct schedule *schedule, int around, FILE *file) {
+  for (int i = 0; i < schedule->count; i++) {
+    const struct system *system = &schedule->system[i];
+    int depth = around + schedule->depth[i];
+    if (is_end(system)) continue;
+    fprintf(file, "%*s%s%s: %s\n", 2 * depth, "", system->next ? "repeat " : "", system->name, system->doc);
+    print_set(schedule, depth, "reads", system->reads, file);
+    print_set(schedule, depth, "writes", system->writes, file);
+    print_set(schedule, depth, "parts", system->parts, file);
+    if (system->list) print_rows(system->list, depth + 1, file);
+  }
 }
 
 void schedule_print(const struct schedule *schedule, FILE *file) {
-  for (int i = 0; i < schedule->count; i++) print_row(schedule, i, file);
+  print_rows(schedule, 0, file);
   fprintf(file, "carried to the next:");
   if (!schedule->carried) fprintf(file, " nothing");
   schema_print(schedule->schema, schedule->carried, file);
   fputc('\n', file);
 }
 
-static void print_arrow(const struct schedule *schedule, int from, int to, FILE *file) {
+/* ---- as JSON -------------------------------------------------------------------------------------------- */
+
+/* "3", or "3.1" of a list that is row 3 of another. */
+static void print_place(const struct place *place, const char *separator, FILE *file) {
+  if (place->around) print_place(place->around, separator, file);
+  fprintf(file, "%s%d", place->around ? separator : "", place->at);
+}
+
+static void print_set_json(const struct schema *schema, const char *word, component_set set, FILE *file) {
+  const char *separator = "";
+  fprintf(file, ",\"%s\":\"", word);
+  for (size_t c = 0; c < schema->component_count; c++)
+    if (set & SET(c)) {
+      const struct component_desc *row = &schema->components[c];
+      fprintf(file, "%s%s.%s", separator, schema->table_names[row->table], row->name);
+      separator = " ";
+    }
+  fputc('"', file);
+}
+
+static void print_text(const char *word, const char *text, FILE *file) {
+  fprintf(file, ",\"%s\":", word);
+  json_text(file, text);
+}
+
+static void print_kernels(const struct system *system, FILE *file) {
+  fprintf(file, ",\"kernels\":\"");
+  for (int k = 0; k < SYSTEM_KERNELS_MOST && system->kernels[k]; k++)
+    fprintf(file, "%s%s", k ? " " : "", system->kernels[k]);
+  fputc('"', file);
+}
+
+/* With the columns of this use: what it declared, or has asked for. */
+static void print_json(const struct schema *schema, const char *stage, const char *list, const struct place *place,
+                       const struct world_use *use, FILE *file) {
+  const struct system *system = use->system;
+  fprintf(file, "{\"stage\":");
+  json_text(file, stage);
+  print_text("list", list, file);
+  fprintf(file, ",\"place\":\"");
+  print_place(place, ".", file);
+  fprintf(file, "\",\"depth\":%d", place->depth);
+  print_text("name", system->name, file);
+  print_text("kind", system->next ? "loop" : system->list ? "list" : "system", file);
+  print_text("doc", system->doc, file);
+  print_set_json(schema, "reads", use->reads & system->reads, file);
+  print_set_json(schema, "writes", use->writes & system->writes, file);
+  print_set_json(schema, "parts", use->writes & system->parts, file);
+  print_kernels(system, file);
+  fputs("}\n", file);
+}
+
+static void print_rows_json(const struct schedule *schedule, const char *stage, const char *list,
+                            const struct place *inside, FILE *file) {
+  for (int i = 0; i < schedule->count; i++) {
+    const struct system *system = &schedule->system[i];
+    const struct place place = place_of(schedule, i, inside);
+    const struct world_use use = {
+        .system = system, .reads = system->reads, .writes = system->writes | system->parts};
+    if (!is_end(system)) print_json(schedule->schema, stage, list, &place, &use, file);
+    if (system->list) print_rows_json(system->list, stage, list, &place, file);
+  }
+}
+
+void schedule_print_json(const struct schedule *schedule, const char *stage, FILE *file) {
+  print_rows_json(schedule, stage, schedule->name, NULL, file);
+}
+
+/* Lines are added whole: several worlds may write to the file. */
+static void trace(const struct run *run) {
+  const char *stage = world_device(run->world)->stage;
+  FILE *file = fopen(world_trace(run->world), "a");
+  if (!file) return;
+  for (int i = 0; i < run->schedule->count; i++) {
+    const struct place place = place_of(run->schedule, i, run->inside);
+    if (run->use[i].system)
+      print_json(run->schedule->schema, stage ? stage : "", run->name, &place, &run->use[i], file);
+  }
+  fclose(file);
+}
+
+/* ---- as a graph ----------------------------------------------------------------------------------------- */
+
+static void print_node(const struct place *place, FILE *file) {
+  fputc('s', file);
+  print_place(place, "_", file);
+}
+
+static void print_arrow(const struct schedule *schedule, int from, int to, const struct place *inside, FILE *file) {
   const struct system *source = &schedule->system[from];
+  const struct place places[] = {place_of(schedule, from, inside), place_of(schedule, to, inside)};
   component_set passed = (source->writes | source->parts) & schedule->system[to].reads;
   const char *separator = "";
   if (!passed) return;
-  fprintf(file, "  s%d -> s%d [label=\"", from, to);
+  fputs("  ", file);
+  print_node(&places[0], file);
+  fputs(" -> ", file);
+  print_node(&places[1], file);
+  fputs(" [label=\"", file);
   for (size_t c = 0; c < schedule->schema->component_count; c++)
     if (passed & SET(c)) {
       fprintf(file, "%s%s", separator, schedule->schema->components[c].name);
@@ -198,13 +373,23 @@ static void print_arrow(const struct schedule *schedule, int from, int to, FILE 
   fprintf(file, "\"];\n");
 }
 
+/* A list over another world has columns of its own: no arrow leads into it or out, its row has them. */
+static void print_nodes(const struct schedule *schedule, const struct place *inside, FILE *file) {
+  for (int i = 0; i < schedule->count; i++) {
+    const struct system *system = &schedule->system[i];
+    const struct place place = place_of(schedule, i, inside);
+    if (is_end(system)) continue;
+    fputs("  ", file);
+    print_node(&place, file);
+    fprintf(file, " [label=\"%s%s\"];\n", system->next ? "repeat " : "", system->name);
+    if (system->list) print_nodes(system->list, &place, file);
+  }
+  for (int to = 0; to < schedule->count; to++)
+    for (int from = 0; from < to; from++) print_arrow(schedule, from, to, inside, file);
+}
+
 void schedule_print_dot(const struct schedule *schedule, FILE *file) {
   fprintf(file, "digraph step {\n  rankdir=LR;\n  node [shape=box];\n");
-  for (int i = 0; i < schedule->count; i++)
-    if (!is_end(&schedule->system[i]))
-      fprintf(file, "  s%d [label=\"%s%s\"];\n", i, schedule->system[i].next ? "repeat " : "",
-              schedule->system[i].name);
-  for (int to = 0; to < schedule->count; to++)
-    for (int from = 0; from < to; from++) print_arrow(schedule, from, to, file);
+  print_nodes(schedule, NULL, file);
   fprintf(file, "}\n");
 }

@@ -6,6 +6,7 @@
 
 enum { SYSTEM_KERNELS_MOST = 4 };
 
+struct schedule;
 struct world;
 
 struct system {
@@ -19,6 +20,10 @@ struct system {
   /* Makes the row a loop, in place of run: the systems that follow, up to system_end, are repeated while this
    * prepares a turn, from 0 on. `doc` says over what. */
   bool (*next)(struct world *world, void *context, size_t turn);
+  /* Makes the row a list over another world (schedule_add_list): it runs where the row stands, in place of `run`, or once
+   * a turn of `next`. What the row reads and writes is what the list has of the world around it. */
+  const struct schedule *list;
+  struct world *const *over;
   void *context;
 };
 

@@ -19,8 +19,11 @@ struct world {
   cl_mem column[COLUMNS_MOST];
   component_set bound;             /* columns whose memory belongs to another (world_bind) ... */
   size_t bound_rows[COLUMNS_MOST]; /* ... and the rows that it has */
+  const struct world *owner[COLUMNS_MOST]; /* whose column it is (world_share_as); NULL: nobody's */
+  uint8_t its[COLUMNS_MOST];               /* which of them */
   bool strict;                     /* what was declared is compared with what was asked for */
   const char *without;             /* "SYSTEM USE COLUMN", a declaration that does not count; NULL: all do */
+  const char *trace;               /* the file that notes what runs; NULL: none does */
   struct world_use use;            /* whose reads and writes are in force */
 };
 
@@ -114,6 +117,11 @@ static const char *find_without(bool strict) {
   return strict ? getenv("L2SR_UNDECLARED") : NULL;
 }
 
+/* What ran is compared with what was described (tests/cli/trace.sh). */
+static const char *find_trace(bool strict) {
+  return strict ? getenv("L2SR_TRACE") : NULL;
+}
+
 static bool is_strict(void) {
 #ifdef __OPTIMIZE__
   return getenv("L2SR_STRICT");
@@ -134,6 +142,7 @@ static struct world *make(struct device *device, struct kernels *kernels, const 
                           .half = setup->half,
                           .strict = is_strict()};
   world->without = find_without(world->strict);
+  world->trace = find_trace(world->strict);
   memcpy(world->rows, setup->rows, sizeof world->rows);
   memcpy(world->capacity, setup->rows, sizeof world->capacity);
   memcpy(world->shape, setup->shape, sizeof world->shape);
@@ -240,6 +249,7 @@ void world_bind(struct world *world, unsigned component, cl_mem memory, size_t r
   REQUIRE(!world->column[component] || (world->bound & SET(component)), "column %s is the world's own",
           row->name);
   world->column[component] = memory;
+  world->owner[component] = NULL;
   world->bound |= SET(component);
   world->bound_rows[component] = memory ? rows : 0;
 }
@@ -256,6 +266,8 @@ void world_move(struct world *world, unsigned component, cl_mem memory) {
 
 void world_share_as(struct world *world, unsigned component, const struct world *owner, unsigned its) {
   world_bind(world, component, owner->column[its], rows_of(owner, its));
+  world->owner[component] = owner;
+  world->its[component] = (uint8_t)its;
 }
 
 void world_share(struct world *world, const struct world *owner, component_set columns) {
@@ -310,6 +322,10 @@ struct world *world_running(void) {
 
 bool world_is_bound(const struct world *world, unsigned component, cl_mem memory) {
   return world->column[component] == memory;
+}
+
+const char *world_trace(const struct world *world) {
+  return world->trace;
 }
 
 bool world_runs(const struct world *world) {
@@ -388,6 +404,23 @@ struct arg world_part(struct world *world, unsigned component) {
 struct arg world_written(struct world *world, unsigned component) {
   ask_write(world, component, true);
   return column_arg(world, component, ARG_IN);
+}
+
+/* Whether a column of inner is one of outer's, or a network's, which knows no worlds; *its: which. */
+static bool is_outside(const struct world *inner, const struct world *outer, unsigned component, unsigned *its) {
+  enum keep keep = inner->schema->components[component].keep;
+  bool shared = inner->owner[component] == outer;
+  *its = shared ? inner->its[component] : component;
+  return shared || keep == KEEP_STATE || keep == KEEP_MARK;
+}
+
+void world_pass(const struct world *inner, struct world *outer, component_set reads, component_set writes) {
+  unsigned its;
+  for (unsigned c = 0; c < inner->schema->component_count; c++) {
+    if (!((reads | writes) & SET(c)) || !is_outside(inner, outer, c, &its)) continue;
+    if (reads & SET(c)) ask_read(outer, its);
+    if (writes & SET(c)) ask_write(outer, its, true);
+  }
 }
 
 void world_touch(struct world *world, component_set reads, component_set writes) {

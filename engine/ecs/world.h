@@ -81,6 +81,11 @@ struct world_use world_suspend(struct world *world, struct world_use before);
 /* Where the guard is strict (L2SR_STRICT is set, or a build without optimisation): REQUIREs that all that was declared
  * was asked for. */
 void world_compare(const struct world *world, const struct world_use *use);
+/* What a list over `inner` has asked for is asked for by the system that runs over `outer`: of columns that are outer's
+ * (world_share_as), and of networks, which stand beside the worlds. */
+void world_pass(const struct world *inner, struct world *outer, component_set reads, component_set writes);
+/* Where the guard is strict and L2SR_TRACE names a file: that file, which notes what runs. NULL: none does. */
+const char *world_trace(const struct world *world);
 /* The running system has nothing to do this time: what it declared is not compared. */
 void world_idle(struct world *world);
 bool world_runs(const struct world *world); /* whether a system runs */

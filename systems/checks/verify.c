@@ -53,7 +53,7 @@ static bool open_bench(struct bench *bench, const struct verify *verify, size_t 
   bench->options.world.observation = half ? OBSERVATION_F16 : OBSERVATION_F32;
   struct simulation_plan plan = {.slices = count,
                                  .envs = count,
-                                 .score_every_step = true,
+                                 .images = IMAGES_EVERY_STEP,
                                  .metrics = "ssim,ssim_uniform,psnr,psnr_unclamped,nmse,mse",
                                  .kernel_folder = verify->kernel_folder};
   if (!simulation_open(&bench->simulation, verify->device, &bench->options, &plan, error)) {

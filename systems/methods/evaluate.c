@@ -42,34 +42,115 @@ static bool is_named(const struct options *options, bool (*is_kind)(const struct
   return false;
 }
 
-struct simulation_plan evaluate_plan(const struct options *options) {
-  bool dense = method_of(options)->beside[0] == &network_pgmri && *options->evaluate.policy;
-  return (struct simulation_plan){.score_every_step = options->evaluate.curves || dense,
-                                  .dense = dense,
+static bool is_average(const struct sampler *sampler) {
+  return sampler->kind == SAMPLER_AVERAGE_ORACLE;
+}
+
+/* dense: the policy looks at the reconstruction after every action. */
+static unsigned deciders_of(const struct options *options, bool dense) {
+  unsigned deciders = 0;
+  if (*options->evaluate.policy) deciders |= DECIDES_POLICY;
+  if (dense) deciders |= DECIDES_DENSE;
+  if (is_named(options, sampler_is_oracle)) deciders |= DECIDES_ORACLE;
+  if (is_named(options, is_sequence)) deciders |= DECIDES_SEQUENCE;
+  return deciders;
+}
+
+/* Of so many slices. An average oracle takes the line
+ * that is best for all slices: it scans them side by side. */
+static struct simulation_plan plan_of(const struct options *options, bool dense, size_t slices) {
+  bool every = options->evaluate.curves || dense;
+  bool apart = options->world.envs < slices && !is_named(options, is_average);
+  size_t envs = apart ? options->world.envs : slices;
+  return (struct simulation_plan){.slices = slices,
+                                  .envs = envs,
+                                  .together = envs,
+                                  .deciders = deciders_of(options, dense),
+                                  .images = every ? IMAGES_EVERY_STEP : IMAGES_SCORED,
                                   .metrics = options->evaluate.metrics,
                                   .network = *options->evaluate.reconstructor,
-                                  .policy = *options->evaluate.policy,
                                   .observe_every_step = *options->evaluate.policy,
-                                  .oracle = is_named(options, sampler_is_oracle),
-                                  .sequence = is_named(options, is_sequence),
                                   .record = true};
 }
 
-bool evaluate_describe(struct simulation *simulation, const struct options *options, struct error *error) {
-  struct simulation_plan plan = evaluate_plan(options);
-  return simulation_describe(simulation, options, &plan, NULL, error);
+/* ---- described ------------------------------------------------------------------------------------------ */
+
+/* A file that is not there yet is taken for one of the scene's method. */
+static bool find_dense(const struct options *options, bool *dense, bool *assumed, struct error *error) {
+  const char *path = options->evaluate.policy;
+  const struct network_desc *network = method_of(options)->beside[0];
+  *assumed = *path && !file_is_there(path);
+  *dense = *assumed && network && network->dense;
+  return !*path || *assumed || policy_is_dense(path, dense, error) || fail_in(error, "evaluate.policy");
+}
+
+static bool describe_scans(struct simulation *simulation, const struct options *options, bool dense,
+                           const struct sampler *sampler, struct error *error) {
+  struct simulation_plan plan = plan_of(options, dense, lists_slices(options));
+  plan.window = slice_cache_planned(options, plan.slices, plan.together);
+  return simulation_describe(simulation, options, &plan, sampler, error);
+}
+
+/* The scans of one sampler; those of others that are decided alike are the same list. */
+static bool put_scans(struct lists *lists, const struct options *options, bool dense, const char *name,
+                      struct arena *arena, struct error *error) {
+  struct simulation *simulation = ARENA_NEW(arena, struct simulation, 1);
+  const struct sampler *sampler = sampler_find(name, error);
+  if (!sampler || !describe_scans(simulation, options, dense, sampler, error)) return false;
+  struct list *same = lists_find(lists, "evaluate", simulation->scan.name);
+  if (same)
+    same->when = arena_text(arena, "%s, %s", same->when, name);
+  else if (!lists_find(lists, "evaluate", simulation->restart.name) &&
+           !lists_put_data(lists, "evaluate", simulation, arena, error))
+    return false;
+  lists_put(lists, "evaluate", "before as many scans as there are environments", &simulation->restart);
+  if (same) return true;
+  lists_note_scans(lists, "evaluate", simulation, arena);
+  lists_put(lists, "evaluate", arena_text(arena, "all scans of %s", name), &simulation->scan);
+  return true;
+}
+
+static void note_files(struct lists *lists, const struct options *options, bool assumed, struct arena *arena) {
+  bool pairs = *options->evaluate.policies || *options->evaluate.masks || *options->evaluate.reconstructors;
+  if (assumed)
+    lists_note(lists, "evaluate",
+               arena_text(arena, "%s is not there yet: it is taken for a policy of train.method %s",
+                          options->evaluate.policy, method_of(options)->name));
+  if (pairs)
+    lists_note(lists, "evaluate",
+               "every pair of a table is an evaluation of its own; these lists are of evaluate.policy, sampler.mask and "
+               "evaluate.reconstructor, not of the files in evaluate.policies, masks and reconstructors");
+}
+
+static bool put_samplers(struct lists *lists, const struct options *options, bool dense, struct arena *arena,
+                         struct error *error) {
+  const char *samplers = options->evaluate.samplers, *own = sampler_policy.name;
+  bool add = *options->evaluate.policy && !option_has(samplers, own);
+  char name[64];
+  if (!option_count(samplers))
+    return fail_usage(error, "evaluate.samplers is an empty list; name at least one sampler");
+  while ((samplers = option_next(samplers, name, sizeof name)))
+    if (!put_scans(lists, options, dense, arena_text(arena, "%s", name), arena, error)) return false;
+  return !add || put_scans(lists, options, dense, own, arena, error);
 }
 
 bool evaluate_list(struct lists *lists, const struct options *options, struct arena *arena, struct error *error) {
-  struct simulation *simulation = ARENA_NEW(arena, struct simulation, 1);
-  if (!evaluate_describe(simulation, options, error)) return false;
-  lists_put(lists, "evaluate", "scan", "for as many slices as there are environments", &simulation->scan);
-  return true;
+  bool dense, assumed;
+  if (!find_dense(options, &dense, &assumed, error)) return false;
+  note_files(lists, options, assumed, arena);
+  return put_samplers(lists, options, dense, arena, error);
 }
 
 bool evaluate_columns(const struct options *options, struct arena *arena, component_set *columns, struct error *error) {
   struct simulation *simulation = ARENA_NEW(arena, struct simulation, 1);
-  if (!evaluate_describe(simulation, options, error)) return false;
+  const struct sampler *sampler;
+  bool dense, assumed;
+  char first[64];
+  if (!option_next(options->evaluate.samplers, first, sizeof first))
+    return fail_usage(error, "evaluate.samplers is an empty list; name at least one sampler");
+  if (!(sampler = sampler_find(first, error)) || !find_dense(options, &dense, &assumed, error) ||
+      !describe_scans(simulation, options, dense, sampler, error))
+    return false;
   *columns = load_columns(options) | simulation->scan.touched;
   return true;
 }
@@ -191,28 +272,15 @@ static uint32_t most_steps(const struct evaluation *evaluation) {
   return most;
 }
 
-/* An average oracle takes the line that is best for all slices: it scans them side by side. */
-static bool scans_together(const struct evaluation *evaluation) {
-  for (size_t r = 0; r < evaluation->run_count; r++)
-    if (evaluation->runs[r].sampler->kind == SAMPLER_AVERAGE_ORACLE) return true;
-  return false;
-}
-
 static bool open_simulation(struct work *work, struct device *device, const struct evaluate_config *config,
                             struct error *error) {
   struct evaluation *evaluation = work->evaluation;
-  struct simulation_plan plan = evaluate_plan(work->options);
   size_t slices = evaluation->dataset.slice_count, most = work->options->data.most;
-  plan.slices = most && most < slices ? most : slices;
-  if (config->rows && config->rows < plan.slices) plan.slices = config->rows;
-  plan.envs = plan.slices;
-  if (work->options->world.envs < plan.slices && !scans_together(evaluation))
-    plan.envs = work->options->world.envs;
+  if (most && most < slices) slices = most;
+  if (config->rows && config->rows < slices) slices = config->rows;
+  struct simulation_plan plan = plan_of(work->options, work->dense, slices);
   plan.rollout_steps = most_steps(evaluation) + 1;
-  plan.together = plan.envs;
   plan.coils = dataset_coils(&evaluation->dataset);
-  plan.dense = work->dense;
-  plan.score_every_step = evaluation->curves;
   plan.kernel_folder = config->kernel_folder;
   if (!simulation_open(&work->simulation, device, work->options, &plan, error)) return false;
   size_t rows = plan.envs * plan.rollout_steps;
@@ -421,7 +489,7 @@ static bool open_network(struct work *work, struct error *error) {
   const struct options *options = work->options;
   const char *path = options->evaluate.reconstructor;
   struct evaluation *evaluation = work->evaluation;
-  size_t most = simulation->oracle ? SIZE_MAX : world_capacity(simulation->world, TABLE_ENV);
+  size_t most = simulation->plan.deciders & DECIDES_ORACLE ? SIZE_MAX : world_capacity(simulation->world, TABLE_ENV);
   struct reconstructor_setup setup =
       reconstructor_setup_of(simulation->device, simulation->kernels, options, most);
   evaluation->reconstructor = "zero-filled reconstruction";
@@ -531,7 +599,7 @@ static bool open_sequence(struct work *work, struct error *error) {
   struct simulation *simulation = &work->simulation;
   const struct options *options = work->options;
   size_t envs = world_capacity(simulation->world, TABLE_ENV);
-  if (!simulation->plan.sequence) return true;
+  if (!(simulation->plan.deciders & DECIDES_SEQUENCE)) return true;
   const struct acquisition *setting = find_sequence(work, error);
   if (!setting) return false;
   struct masks_setup setup = {.device = simulation->device,
@@ -579,12 +647,14 @@ bool evaluate_open(struct evaluation *evaluation, struct device *device, const s
               read_kept(evaluation, options, config->images, error) && look_at_policy(&work, error) &&
               open_data(evaluation, options, config, error);
   evaluation->curves |= work.dense;
+  device->stage = "evaluate";
   if (good && open_simulation(&work, device, config, error)) {
     good = run_opened(&work, error);
     simulation_close(&work.simulation);
   } else {
     good = false;
   }
+  device->stage = NULL;
   if (!good) evaluate_close(evaluation);
   return good;
 }

@@ -44,14 +44,9 @@ struct evaluate_config {
   void *context;              /* of `stop` */
 };
 
-/* How evaluating the scene uses a simulation; slices, envs and rollout_steps are the caller's. */
-struct simulation_plan evaluate_plan(const struct options *options);
-/* The schedules of its first sampler, without a device. */
-bool evaluate_describe(struct simulation *simulation, const struct options *options, struct error *error);
-
-/* Adds the scan that evaluates the scene's first sampler. */
+/* Adds the lists that evaluate the scene by each of its samplers. */
 bool evaluate_list(struct lists *lists, const struct options *options, struct arena *arena, struct error *error);
-/* Columns of the scan that evaluates the scene, with those that are loaded. */
+/* Columns of the scan by the scene's first sampler, with those that are loaded. */
 bool evaluate_columns(const struct options *options, struct arena *arena, component_set *columns, struct error *error);
 
 /* Refuses metrics and samplers that there are not; evaluate_open does so too. */

@@ -46,16 +46,25 @@ static size_t batch_of(const struct options *options) {
 }
 
 bool fit_describe(struct training *training, bool learns, bool policy, struct error *error) {
-  struct fitting *fitting = training->own;
+  struct fitting *fitting = fitting_of(training);
   struct feed_setup setup = {.batch = batch_of(training->options),
                              .learns = learns,
                              .policy = policy,
                              .round = training->config.round,
-                             .made = training->config.fill},
+                             .made = training->config.fill,
+                             .opens = training->device,
+                             .columns = training_columns(training, &training->train)},
                     other = setup;
   other.validate = true;
+  other.columns = training_columns(training, &training->validation);
   return feed_describe(&fitting->train, &training->train, &setup, training->arena, error) &&
          feed_describe(&fitting->validation, &training->validation, &other, training->arena, error);
+}
+
+void fit_note(struct training *training, struct lists *lists, const char *stage, struct arena *arena) {
+  const struct fitting *fitting = fitting_of(training);
+  feed_note(&fitting->train, lists, stage, arena);
+  feed_note(&fitting->validation, lists, stage, arena);
 }
 
 static struct feed *feed_of(const struct training *training, const struct split *split) {

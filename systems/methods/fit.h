@@ -99,6 +99,7 @@ bool fit_describe(struct training *training, bool learns, bool policy, struct er
 bool fit_check(struct device *device, const struct options *options, const struct acquisition *acquisition,
                uint32_t rounds, struct error *error);
 struct simulation_plan fit_plan(const struct training *training, const struct split *split, size_t slices);
+void fit_note(struct training *training, struct lists *lists, const char *stage, struct arena *arena);
 bool fit_load(struct training *training, struct split *split, struct error *error);
 bool fit_open(struct training *training, struct error *error);
 void fit_close(struct training *training);
@@ -107,7 +108,7 @@ void training_step(struct training *training); /* the next update of the running
 bool fit_look(struct training *training, double values[TRAINING_VALUES], struct error *error);
 bool fit_validate(struct training *training, double values[TRAINING_VALUES], struct error *error);
 bool fit_read(struct training *training, struct store *store, struct error *error);
-const struct schedule *fit_moves(struct training *training);
+const struct schedule *fit_validation_masks(struct training *training);
 const struct schedule *fit_masks(struct training *training);
 
 extern const struct log_value fit_update_values[], fit_epoch_values[], fit_round_values[];
@@ -119,17 +120,17 @@ extern const struct log_curve fit_curves[];
       "train.rate", "train.schedule", "train.rate_factor", "train.rate_every", "train.milestones",           \
       "train.clip", "train.weight_decay"
 /* Places of its lists. */
-enum fit_list { FIT_MOVES, FIT_MASKS, FIT_UPDATE, FIT_DRAW, FIT_VALIDATE };
+enum fit_list { FIT_VALIDATION_MASKS, FIT_MASKS, FIT_UPDATE, FIT_DRAW, FIT_VALIDATE };
 #define FIT_LISTS(update)                                                                                    \
-  [FIT_MOVES] = {"slices", "before every epoch", .other = fit_moves},                                        \
+  [FIT_VALIDATION_MASKS] = {"validation masks", "before the first epoch", .other = fit_validation_masks},    \
   [FIT_MASKS] = {"masks", "before every epoch", .unit = true, .fill = fit_fill_masks, .other = fit_masks},   \
   [FIT_UPDATE] = {"update", "for every minibatch", .unit = true, .fill = update},                            \
-  [FIT_VALIDATE] = {"validate", "for every part of the validation data", .validates = true,                  \
-                    .fill = fit_fill_validate}
+  [FIT_VALIDATE] = {                                                                                         \
+      "validate", "for every part of the validation data", .validates = true, .fill = fit_fill_validate}
 #define FIT_TASK                                                                                             \
   .network = "unet", .unit = "update", .worked = "images", .advice = "lower train.rate or set train.clip",   \
   .train = {"update", fit_update_values, 1}, .reconstructs = true, .select = SELECT_LOWEST,                  \
-  .selected = EPOCH_VAL_LOSS, .epochs = true, .curves = fit_curves, .plan = fit_plan, .load = fit_load,      \
+  .selected = EPOCH_VAL_LOSS, .epochs = true, .curves = fit_curves, .plan = fit_plan, .load = fit_load, .note = fit_note,      \
   .close = fit_close, .begin = fit_begin, .step = training_step, .look = fit_look, .validate = fit_validate, \
   .read = fit_read
 

@@ -202,8 +202,8 @@ void fit_fill_validate(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &validation_loss, training);
 }
 
-const struct schedule *fit_moves(struct training *training) {
-  return &fitting_of(training)->train.moved;
+const struct schedule *fit_validation_masks(struct training *training) {
+  return &fitting_of(training)->validation.masks;
 }
 
 const struct schedule *fit_masks(struct training *training) {

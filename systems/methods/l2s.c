@@ -53,11 +53,22 @@ static bool normalises(const struct options *options) {
 static bool describe(struct training *training, struct error *error) {
   const struct options *options = training->options;
   struct rollout_setup setup = {.simulation = &training->train.simulation,
+                                .keep = options->train.keep_activations == KEEP_ALWAYS,
                                 .normalise = normalises(options),
                                 .baseline = (enum learn_baseline)options->learn.baseline};
   if (!policy_task_describe(training, error)) return false;
   rollout_describe(&learning_of(training)->rollout, &setup);
   return true;
+}
+
+/* What a device would tell. */
+static void note(struct training *training, struct lists *lists, const char *stage, struct arena *arena) {
+  const struct options *options = training->options;
+  training_note_scans(training, lists, stage, arena);
+  if (options->learn.algorithm == LEARN_A2C && options->train.keep_activations == KEEP_AUTO)
+    lists_note(lists, "assumed",
+               "the device keeps no activations of a rollout, as it may where it has matrix instructions and memory "
+               "(train.keep_activations is auto; always shows those lists)");
 }
 
 /* ---- the policy ---------------------------------------------------------------------------------------- */
@@ -270,7 +281,7 @@ static const char *const *reads(const struct options *options) {
 }
 
 static void fill_play(struct training *training, struct schedule *schedule) {
-  rollout_add_play(&learning_of(training)->rollout, schedule);
+  rollout_add_play(&learning_of(training)->rollout, schedule, NULL);
 }
 
 static const struct log_value look_values[] = {
@@ -304,6 +315,8 @@ const struct task task_policy = {
               [LEARN_IMITATE] = {"imitate", "after every rollout of the teacher", .fill = clone_fill_update},
               [LEARN_PLAY] = {"play", "for every rollout", .unit = true, .fill = fill_play},
               [LEARN_UPDATE] = {"update", "after every rollout", .unit = true, .fill = learn_fill_update},
+              [LEARN_RESTART] = {"restart", "before the scans of a validation", .validates = true,
+                                 .other = policy_task_restart},
               [LEARN_VALIDATE] = {"validate",
                                   "one scan of every validation slice, by the most probable actions",
                                   .validates = true, .other = policy_task_scan}},
@@ -316,6 +329,7 @@ const struct task task_policy = {
     .check = check,
     .fits = fits,
     .describe = describe,
+    .note = note,
     .load = policy_task_load,
     .open = open,
     .step = learn_step,

@@ -21,7 +21,7 @@ struct lbcs {
   float *room;     /* for a number of each action, or of each validation scan */
 };
 
-enum lbcs_list { LBCS_GROW, LBCS_VALIDATE }; /* places of its lists */
+enum lbcs_list { LBCS_BEFORE, LBCS_GROW, LBCS_RESTART, LBCS_VALIDATE }; /* places of its lists */
 
 static struct lbcs *lbcs_of(const struct training *training) {
   return training_own(training, sizeof(struct lbcs));
@@ -75,8 +75,12 @@ static void fill_grow(struct training *training, struct schedule *schedule) {
   struct simulation *simulation = &training->train.simulation;
   simulation_add_restart(simulation, schedule);
   schedule_add(schedule, &wear_mask, simulation);
-  oracle_adapt(simulation, schedule_add(schedule, &system_decide_oracle, simulation));
+  oracle_add(simulation, schedule, true);
   schedule_add(schedule, &take_action, simulation);
+}
+
+static const struct schedule *restart_of(struct training *training) {
+  return &training->train.simulation.restart;
 }
 
 static const struct metric *metric_of(const struct training *training) {
@@ -106,7 +110,7 @@ static struct simulation_plan plan_train(const struct options *options, size_t s
                                   .rollout_steps = budget,
                                   .record = true,
                                   .network = true,
-                                  .oracle = true,
+                                  .deciders = DECIDES_ORACLE,
                                   .columns =
                                       SET(SCENE_grown) | SET(SLICE_image) | observation->kspace | cells};
 }
@@ -130,13 +134,9 @@ static void set(struct options *options) {
   options->sampler.candidates = options->lbcs.candidates;
 }
 
-static bool describe_split(struct training *training, struct split *split, struct error *error) {
-  struct simulation_plan room = plan(training, split, 1);
-  return simulation_describe(&split->simulation, &split->options, &room, &sampler_grown, error);
-}
-
 static bool describe(struct training *training, struct error *error) {
-  return describe_split(training, &training->train, error) && describe_split(training, &training->validation, error);
+  return training_describe_split(training, &training->train, &sampler_grown, error) &&
+         training_describe_split(training, &training->validation, &sampler_grown, error);
 }
 
 /* ---- options ------------------------------------------------------------------------------------------- */
@@ -417,7 +417,10 @@ const struct task task_lbcs = {
     .one_setting = true,
     .bytes = sizeof(struct lbcs),
     .networks = {&network_fixed_reconstructor},
-    .lists = {[LBCS_GROW] = {"grow", "for every action", .unit = true, .fill = fill_grow},
+    .lists = {[LBCS_BEFORE] = {"restart", "before every action", .other = restart_of},
+              [LBCS_RESTART] = {"restart", "before the scans of a validation", .validates = true,
+                                .other = policy_task_restart},
+              [LBCS_GROW] = {"grow", "for every action", .unit = true, .fill = fill_grow},
               [LBCS_VALIDATE] = {"validate", "one scan of every validation slice, with the mask so far",
                                  .validates = true, .fill = fill_validate}},
     .train = {"look", look_values, 1 << LBCS_score},

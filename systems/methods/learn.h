@@ -48,7 +48,7 @@ struct learning {
 struct learning *learning_of(const struct training *training);
 
 /* Places of its lists. */
-enum learn_list { LEARN_CLONE, LEARN_IMITATE, LEARN_PLAY, LEARN_UPDATE, LEARN_VALIDATE };
+enum learn_list { LEARN_CLONE, LEARN_IMITATE, LEARN_PLAY, LEARN_UPDATE, LEARN_RESTART, LEARN_VALIDATE };
 
 /* One rollout and what is learnt from it; only enqueues. */
 void learn_step(struct training *training);

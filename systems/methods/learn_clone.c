@@ -114,7 +114,7 @@ uint64_t clone_rollouts(const struct options *options, uint64_t rows) {
 void clone_plan(const struct options *options, struct simulation_plan *plan) {
   if (options->learn.clone == CLONE_NONE) return;
   plan->together = options->learn.scans;
-  plan->oracle = options->learn.clone == CLONE_ORACLE;
+  if (options->learn.clone == CLONE_ORACLE) plan->deciders |= DECIDES_ORACLE;
 }
 
 /* ---- systems ------------------------------------------------------------------------------------------- */
@@ -137,9 +137,7 @@ const struct system *const clone_systems[] = {&praise, NULL};
 void clone_fill_play(struct training *training, struct schedule *schedule) {
   struct rollout *rollout = &learning_of(training)->rollout;
   if (training->options->learn.clone == CLONE_NONE) return;
-  rollout->simulation->teacher = teacher_of(training->options);
-  rollout_add_play(rollout, schedule);
-  rollout->simulation->teacher = NULL;
+  rollout_add_play(rollout, schedule, teacher_of(training->options));
   struct system *last = schedule_add(schedule, &praise, rollout);
   if (rollout->normalises) last->writes |= SET(ROLLOUT_normalised);
 }

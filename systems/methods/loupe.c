@@ -230,7 +230,7 @@ const struct task task_loupe = {
     .bytes = sizeof(struct loupe_training),
     .networks = {&reconstructor, &mask},
     .lists = {FIT_LISTS(fill_update),
-              [FIT_DRAW] = {"validation masks", "after every epoch", .validates = true, .fill = fill_draw}},
+              [FIT_DRAW] = {"learned masks", "after every epoch", .validates = true, .fill = fill_draw}},
     .validation = {"epoch", fit_epoch_values, 1 << EPOCH_VAL_LOSS},
     .score = EPOCH_VAL_SSIM,
     .check = check,

@@ -39,10 +39,20 @@ static bool add_stage(struct lists *lists, const struct options *options, size_t
   return training_describe(method->stages[place], list_name(method, place, arena), lists, own, arena, error);
 }
 
+/* What data would tell. */
+static void note_assumed(struct lists *lists, const struct options *options) {
+  bool there = file_is_there(options->data.path) || folder_is_there(options->data.path);
+  if (options->data.kspace != KSPACE_IMAGE) return;
+  if (!options->data.window) lists_note(lists, "assumed", "all slices fit on the device (data.window is 0)");
+  if (options->data.window && !there)
+    lists_note(lists, "assumed", "there are more slices than data.window (data.path is not there)");
+}
+
 bool method_lists(struct lists *lists, const struct options *options, struct arena *arena,
                   struct error *error) {
   const struct method *method = method_of(options);
   *lists = (struct lists){0};
+  note_assumed(lists, options);
   bool good = method_check_networks(options, error);
   for (size_t i = 0; good && method->stages[i]; i++) good = add_stage(lists, options, i, arena, error);
   return good && evaluate_list(lists, options, arena, error);
@@ -169,6 +179,7 @@ static bool train_stage(struct stages *all, struct error *error) {
   if (!set_options(all, &options, error)) return false;
   if (task->reconstructs)
     options.train.output = config.folder ? config.folder : ""; /* the scene that its checkpoints keep */
+  all->device->stage = list_name(all->method, place_of(all, task), all->arena);
   if (!training_stage(all->device, &options, &config, error)) return false;
   *(task->reconstructs ? &all->reconstructor : &all->policy) =
       path_of(all, all->stage.name, task->reconstructs ? "best.h5" : "last.h5");
@@ -336,6 +347,7 @@ bool method_train(struct device *device, const struct options *options, const st
   bool good = augment_read(&augment, options, error) &&
               start_parameters_check(method, options, device, error) &&
               (has_stages(method) ? train_stages : train_stage)(&all, error);
+  device->stage = NULL;
   arena_close(all.arena);
   return good;
 }

@@ -279,6 +279,8 @@ const struct task task_pgmri = {
     .networks = {&policy, &network_fixed_reconstructor},
     .lists = {[PGMRI_PLAY] = {"play", "for every update", .unit = true, .fill = fill_play},
               [PGMRI_UPDATE] = {"update", "after every play", .unit = true, .fill = fill_update},
+              [PGMRI_RESTART] = {"restart", "before the scans of a validation", .validates = true,
+                                 .other = policy_task_restart},
               [PGMRI_VALIDATE] = {"validate", "one scan of every validation slice", .validates = true,
                                   .other = policy_task_scan}},
     .train = {"look", look_values, (1 << PGMRI_VALUE_COUNT) - 1},

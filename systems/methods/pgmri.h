@@ -36,7 +36,7 @@ struct pgmri {
 struct pgmri *pgmri_of(const struct training *training);
 
 /* Places of its lists. */
-enum pgmri_list { PGMRI_PLAY, PGMRI_UPDATE, PGMRI_VALIDATE };
+enum pgmri_list { PGMRI_PLAY, PGMRI_UPDATE, PGMRI_RESTART, PGMRI_VALIDATE };
 
 /* One update of slices number first, first + 1 ... of the order; only enqueues. */
 void pgmri_step(struct training *training, uint32_t first, size_t slices);

@@ -12,14 +12,9 @@ struct policy_learning *policy_learning_of(const struct training *training) {
 
 /* ---- data ---------------------------------------------------------------------------------------------- */
 
-static bool describe_split(struct training *training, struct split *split, struct error *error) {
-  struct simulation_plan plan = training->task->plan(training, split, 1);
-  return simulation_describe(&split->simulation, &split->options, &plan, &sampler_policy, error);
-}
-
 bool policy_task_describe(struct training *training, struct error *error) {
-  return describe_split(training, &training->train, error) &&
-         describe_split(training, &training->validation, error);
+  return training_describe_split(training, &training->train, &sampler_policy, error) &&
+         training_describe_split(training, &training->validation, &sampler_policy, error);
 }
 
 bool policy_task_load(struct training *training, struct split *split, struct error *error) {
@@ -159,6 +154,10 @@ bool policy_task_count_choices(struct training *training, struct error *error) {
 }
 
 /* ---- validation ---------------------------------------------------------------------------------------- */
+
+const struct schedule *policy_task_restart(struct training *training) {
+  return &training->validation.simulation.restart;
+}
 
 const struct schedule *policy_task_scan(struct training *training) {
   return &training->validation.simulation.scan;

@@ -11,11 +11,11 @@ struct simulation_plan rollout_plan(const struct options *options, size_t slices
   return (struct simulation_plan){.slices = slices,
                                   .envs = envs,
                                   .rollout_steps = divide_up(rows, envs),
-                                  .score_every_step = options->reward.form == REWARD_DENSE,
+                                  .images = options->reward.form == REWARD_DENSE ? IMAGES_EVERY_STEP : IMAGES_SCORED,
                                   .metrics = metric_list[options->reward.metric].name,
                                   .observe_every_step = true,
                                   .record = true,
-                                  .policy = true,
+                                  .deciders = DECIDES_POLICY,
                                   .columns = ROLLOUT_COLUMNS};
 }
 
@@ -56,7 +56,8 @@ static void choose_columns(struct rollout *rollout, const struct rollout_setup *
 }
 
 void rollout_describe(struct rollout *rollout, const struct rollout_setup *setup) {
-  *rollout = (struct rollout){.simulation = setup->simulation};
+  *rollout = (struct rollout){.simulation = setup->simulation, .keeps = setup->keep};
+  setup->simulation->keeps = setup->keep;
   choose_columns(rollout, setup);
 }
 
@@ -150,12 +151,12 @@ static const struct system advantage = {
     .kernels = {"policy_advantage"},
     .run = run_advantage};
 
-void rollout_add_play(struct rollout *rollout, struct schedule *schedule) {
+void rollout_add_play(struct rollout *rollout, struct schedule *schedule, const struct sampler *teacher) {
   schedule_add(schedule, &clear_rewards, rollout);
   slice_cache_add_bring(rollout->simulation, schedule);
   schedule_add(schedule, &repeat_launches, rollout);
   simulation_add_restart(rollout->simulation, schedule);
-  simulation_add_scan(rollout->simulation, schedule);
+  simulation_add_scan(rollout->simulation, schedule, teacher);
   schedule_add(schedule, &system_end, NULL);
   if (rollout->baseline != BASELINE_CRITIC) schedule_add(schedule, &system_centre_rewards, &rollout->group);
   schedule_add(schedule, &advantage, rollout)->reads |= SET(rollout->rewards);

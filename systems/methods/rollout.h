@@ -50,8 +50,8 @@ void rollout_open(struct rollout *rollout, const struct rollout_setup *setup);
 /* Only enqueues. The scans with numbers from first_scan on, from begin to reward, and their advantages, by a list that
  * rollout_add_play has filled. */
 void rollout_play(struct rollout *rollout, const struct schedule *play, uint32_t first_scan);
-/* The systems of a play. */
-void rollout_add_play(struct rollout *rollout, struct schedule *schedule);
+/* The systems of a play; teacher: as simulation_add_scan takes it. */
+void rollout_add_play(struct rollout *rollout, struct schedule *schedule, const struct sampler *teacher);
 /* The systems that bring advantages within every `most` rows of that order, as the updates take them, to mean 0 and
  * deviation 1; none where the setup did not ask for it. */
 void rollout_add_normalise(struct rollout *rollout, struct schedule *schedule);

@@ -200,7 +200,7 @@ const struct task task_tau_step = {
     .one_setting = true,
     .bytes = sizeof(struct tau_training),
     .networks = {&reconstructor, &sampler},
-    .lists = {FIT_LISTS(fill_update), [FIT_DRAW] = {"validation masks", "after every epoch",
+    .lists = {FIT_LISTS(fill_update), [FIT_DRAW] = {"learned masks", "after every epoch",
                                                     .validates = true, .fill = fill_draw}},
     .validation = {"epoch", fit_epoch_values, 1 << EPOCH_VAL_LOSS},
     .score = EPOCH_VAL_SSIM,

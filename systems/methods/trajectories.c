@@ -19,11 +19,10 @@ struct simulation_plan trajectories_plan(const struct options *options, size_t s
   return (struct simulation_plan){.slices = slices,
                                   .envs = most * draws,
                                   .rollout_steps = steps,
-                                  .score_every_step = true,
+                                  .images = IMAGES_EVERY_STEP,
                                   .metrics = metric_list[options->reward.metric].name,
                                   .record = true,
-                                  .policy = true,
-                                  .dense = true,
+                                  .deciders = DECIDES_POLICY | DECIDES_DENSE,
                                   .draws = draws,
                                   .greedy = greedy,
                                   .states = images_of(most, draws, steps, greedy),
@@ -53,7 +52,7 @@ void trajectories_open(struct trajectories *trajectories, const struct trajector
   const struct world *world = simulation->world;
   *trajectories = (struct trajectories){
       .setup = *setup, .steps = simulation->acquisition.budget, .most = setup->batch * setup->minibatches};
-  REQUIRE(simulation->plan.dense && simulation->policy,
+  REQUIRE((simulation->plan.deciders & DECIDES_DENSE) && simulation->policy,
           "the simulation has no policy that looks at images");
   REQUIRE(setup->draws > 1 || !setup->baseline, "one draw has no baseline");
   REQUIRE(setup->greedy || setup->baseline, "the nongreedy estimate is with its baseline");
@@ -91,7 +90,7 @@ static const struct system advantage = {
 void trajectories_add_play(struct trajectories *trajectories, struct schedule *schedule) {
   slice_cache_add_bring(trajectories->setup.simulation, schedule);
   simulation_add_restart(trajectories->setup.simulation, schedule);
-  simulation_add_scan(trajectories->setup.simulation, schedule);
+  simulation_add_scan(trajectories->setup.simulation, schedule, NULL);
   bool baseline = trajectories->setup.baseline;
   if (baseline) schedule_add(schedule, &system_centre_rewards, &trajectories->group);
   schedule_add(schedule, &advantage, trajectories)->reads |= SET(baseline ? ROLLOUT_centred : ROLLOUT_reward);

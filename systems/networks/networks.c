@@ -199,6 +199,7 @@ const struct network_desc network_policy = {
 
 const struct network_desc network_pgmri = {
     .name = "pgmri",
+    .dense = true,
     .doc = "PG-MRI: an encoder of the reconstruction, logits of lines, no critic",
     .paper = "PROTOCOL 2; T. Bakker, H. van Hoof, M. Welling 2020, arXiv 2010.16262",
     .in = SET(BATCH_observation) | SET(BATCH_taken) | SET(BATCH_logits_gradient),

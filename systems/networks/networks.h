@@ -17,6 +17,7 @@ struct network_desc {
   const char *keys[NETWORK_KEYS + 1];   /* options that size it, the one to lower first; ended by NULL */
   const char *precision_key;            /* NULL: it computes in f32 */
   size_t batch;                         /* images a pass: place in struct options */
+  bool dense; /* of a policy: it looks at the reconstruction, after every action */
   const struct network_desc *of_points; /* that stands for it where actions are points; NULL: it does itself */
   /* Appends it to an empty graph. Refuses options that no such network has. */
   bool (*append)(struct graph *graph, const struct options *options, struct error *error);

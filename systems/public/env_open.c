@@ -79,7 +79,7 @@ static bool open_simulation(struct env *env, struct error *error) {
                                  .metrics = scores ? options->evaluate.metrics : NULL,
                                  .observe_every_step = true,
                                  .network = *options->evaluate.reconstructor,
-                                 .policy = *options->evaluate.policy,
+                                 .deciders = *options->evaluate.policy ? DECIDES_POLICY : 0,
                                  .columns = SET(ENV_reward) | SET(ENV_quality) | SET(ENV_action) |
                                             SET(ENV_log_prob)};
   if (simulation_open(&env->simulation, &env->device, options, &plan, error)) return true;

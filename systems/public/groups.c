@@ -10,12 +10,15 @@
 #include "systems/training/feed.h"
 
 static const struct system *const scan_systems[] = {&system_restart,
+                                                    &system_end_scans,
                                                     &system_reset,
                                                     &system_repeat_steps,
                                                     &system_decide_draw,
                                                     &system_decide_next,
                                                     &system_decide_disc,
                                                     &system_decide_exact,
+                                                    &system_list_candidates,
+                                                    &system_repeat_candidates,
                                                     &system_decide_oracle,
                                                     &system_decide_points,
                                                     &system_decide_points_sequence,
@@ -52,7 +55,10 @@ static const struct system *const scan_systems[] = {&system_restart,
                                                     &system_weigh,
                                                     NULL};
 
-static const struct system *const load_systems[] = {&system_move_slices,
+static const struct system *const load_systems[] = {&system_bring_slices,
+                                                    &system_bring_scans,
+                                                    &system_repeat_chunks,
+                                                    &system_move_slices,
                                                     &system_normalise_slices,
                                                     &system_transform_lines,
                                                     &system_transform_planes,

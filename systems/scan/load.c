@@ -117,12 +117,21 @@ const struct system system_scale_coils = {.name = "scale_coils",
                                           .kernels = {"coil_scale"},
                                           .run = run_scale};
 
+static bool build_alone(struct load *load, struct schedule *schedule, const struct system *row, struct error *error) {
+  schedule_open(schedule, &component_schema);
+  schedule_name(schedule, row == &system_load_coils ? "coils" : "units of coils");
+  schedule_add(schedule, row, load);
+  return schedule_close(schedule, error);
+}
+
+bool load_describe(struct schedule *schedule, const struct system *row, struct error *error) {
+  return build_alone(NULL, schedule, row, error);
+}
+
 /* Runs one of them, now. */
 static bool run_alone(struct load *load, const struct system *row, struct error *error) {
   struct schedule schedule;
-  schedule_open(&schedule, world_schema(load->world));
-  schedule_add(&schedule, row, load);
-  if (!schedule_close(&schedule, error) || !schedule_prepare(&schedule, world_kernels(load->world), error))
+  if (!build_alone(load, &schedule, row, error) || !schedule_prepare(&schedule, world_kernels(load->world), error))
     return false;
   schedule_run(&schedule, load->world);
   return true;

@@ -4,10 +4,13 @@
 #define L2SR_SYSTEMS_LOAD_H
 
 #include "components/components.h"
-#include "engine/ecs/system.h"
+#include "engine/ecs/schedule.h"
 #include "systems/data/dataset.h"
 
 extern const struct system system_load_coils, system_scale_coils;
+
+/* The list of one of these, without a device. */
+bool load_describe(struct schedule *schedule, const struct system *row, struct error *error);
 
 /* Columns of SLICE that load fills for the scene's geometry. */
 component_set load_columns(const struct options *options);

@@ -61,7 +61,7 @@ static bool open_work(struct simulation *simulation, size_t coils, struct error 
   struct device *device = simulation->device;
   size_t pixels = world_shape(simulation->world, SHAPE_HW),
          envs = world_capacity(simulation->world, TABLE_ENV);
-  size_t candidates = simulation->plan.oracle ? simulation->options->network.batch : 0;
+  size_t candidates = simulation->plan.deciders & DECIDES_ORACLE ? simulation->options->network.batch : 0;
   size_t slots = GROUPS_A_UNIT * (size_t)device->facts.units, slot = 8 * pixels * coils;
   if (coils > 1 && slots * slot > work_most) slots = slot < work_most ? work_most / slot : 1;
   if (candidates > envs) envs = candidates;

@@ -6,28 +6,26 @@
 #include <math.h>
 #include <string.h>
 
-struct oracle {
-  struct arena *arena; /* owns this */
-  struct simulation *simulation;
-  const struct metric *metric;
-  struct world *world; /* ENV: candidates; the rest is the simulation's */
-  struct schedule schedule;
-  bool rank_one;  /* candidates are updates of base (systems/scan/observation.h); else observed */
-  size_t first;   /* candidate of the running pass */
-  uint32_t count; /* candidates of a scan */
-};
+static const struct metric *metric_of(const struct simulation *simulation) {
+  return &metric_list[simulation->options->reward.metric];
+}
+
+/* Candidates are updates of base (systems/scan/observation.h); else they are observed. */
+static bool is_rank_one(const struct simulation *simulation) {
+  return observation_chosen(simulation->options)->rank_one;
+}
 
 /* ---- the candidates' systems --------------------------------------------------------------------------- */
 
 static void run_expand(struct world *world, void *context) {
-  const struct oracle *oracle = context;
+  const struct candidates *candidates = &((const struct simulation *)context)->candidates;
   kernel_run(world_kernels(world), "oracle_observe", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, CANDIDATE_slice), arg_unnamed(world_in(world, CANDIDATE_action)),
                   world_in(world, CANDIDATE_base), world_in(world, SLICE_hybrid),
                   world_in(world, SCENE_phase), arg_unnamed(world_out(world, ENV_slice)),
                   world_out(world, ENV_magnitude), world_out(world, ENV_magnitude_mean),
-                  world_out(world, ENV_magnitude_std), arg_u32((uint32_t)oracle->first),
-                  arg_u32(oracle->count)));
+                  world_out(world, ENV_magnitude_std), arg_u32((uint32_t)candidates->first),
+                  arg_u32(candidates->count)));
 }
 
 const struct system system_expand = {.name = "expand",
@@ -40,12 +38,12 @@ const struct system system_expand = {.name = "expand",
                                      .run = run_expand};
 
 static void run_extend(struct world *world, void *context) {
-  const struct oracle *oracle = context;
+  const struct candidates *candidates = &((const struct simulation *)context)->candidates;
   kernel_run(world_kernels(world), "oracle_extend", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, CANDIDATE_slice), world_in(world, CANDIDATE_mask),
                   arg_unnamed(world_in(world, CANDIDATE_action)), arg_unnamed(world_out(world, ENV_slice)),
-                  arg_unnamed(world_out(world, ENV_mask)), arg_u32((uint32_t)oracle->first),
-                  arg_u32(oracle->count)));
+                  arg_unnamed(world_out(world, ENV_mask)), arg_u32((uint32_t)candidates->first),
+                  arg_u32(candidates->count)));
 }
 
 const struct system system_extend = {.name = "extend",
@@ -57,80 +55,95 @@ const struct system system_extend = {.name = "extend",
                                      .run = run_extend};
 
 static void run_weigh(struct world *world, void *context) {
-  const struct oracle *oracle = context;
+  const struct simulation *simulation = context;
+  const struct candidates *candidates = &simulation->candidates;
+  const struct metric *metric = metric_of(simulation);
   kernel_run(world_kernels(world), "oracle_keep", world_rows(world, TABLE_ENV),
              ARGS(arg_unnamed(world_in(world, CANDIDATE_action)),
-                  arg_unnamed(world_in(world, oracle->metric->env)), world_part(world, CANDIDATE_quality),
-                  arg_u32((uint32_t)oracle->first), arg_u32(oracle->count), arg_f32(oracle->metric->sign)));
+                  arg_unnamed(world_in(world, metric->env)), world_part(world, CANDIDATE_quality),
+                  arg_u32((uint32_t)candidates->first), arg_u32(candidates->count), arg_f32(metric->sign)));
 }
 
-/* The column of the scene's metric is added to the reads by oracle_open. */
+/* oracle_build adds the column of the scene's metric. */
 const struct system system_weigh = {.name = "weigh",
                                     .doc = "candidates: their scores to the scans they are of",
                                     .reads = SET(CANDIDATE_action),
-                                    .writes = SET(CANDIDATE_quality),
+                                    .parts = SET(CANDIDATE_quality),
                                     .kernels = {"oracle_keep"},
                                     .run = run_weigh};
 
-/* ---- opening ------------------------------------------------------------------------------------------- */
-
-static bool build_schedule(struct oracle *oracle, struct error *error) {
-  struct simulation *simulation = oracle->simulation;
-  struct schedule *schedule = &oracle->schedule;
-  schedule_open(schedule, &component_schema);
-  schedule_add(schedule, oracle->rank_one ? &system_expand : &system_extend, oracle);
-  if (!oracle->rank_one) simulation_add_observe(simulation, schedule);
-  simulation_add_reconstruct(simulation, schedule);
-  schedule_add(schedule, oracle->metric->system, simulation);
-  schedule_add(schedule, &system_weigh, oracle)->reads |= SET(oracle->metric->env);
-  return schedule_close(schedule, error) && schedule_prepare(schedule, simulation->kernels, error);
-}
+/* ---- what the two worlds share ------------------------------------------------------------------------- */
 
 /* Candidates know the scans that they are of by columns of theirs. */
-static void share(struct oracle *oracle) {
-  const struct world *owner = oracle->simulation->world;
-  const component_set touched = oracle->schedule.touched, own = SET(CANDIDATE_slice) | SET(CANDIDATE_mask) |
-                                                                SET(CANDIDATE_base);
-  const component_set others = schema_table(&component_schema, TABLE_SLICE) |
-                               schema_table(&component_schema, TABLE_SCENE) |
-                               schema_table(&component_schema, TABLE_CANDIDATE);
-  world_share(oracle->world, owner, touched & others & ~own);
-  world_share_as(oracle->world, CANDIDATE_slice, owner, ENV_slice);
-  world_share_as(oracle->world, CANDIDATE_mask, owner, ENV_mask);
-  if (oracle->rank_one) world_share_as(oracle->world, CANDIDATE_base, owner, ENV_base);
+static const struct alias {
+  unsigned inside, outside;
+} aliases[] = {{CANDIDATE_slice, ENV_slice}, {CANDIDATE_mask, ENV_mask}, {CANDIDATE_base, ENV_base}};
+enum { ALIASES = sizeof aliases / sizeof *aliases };
+
+static component_set shared_tables(void) {
+  component_set set = schema_table(&component_schema, TABLE_SLICE) | schema_table(&component_schema, TABLE_SCENE) |
+                      schema_table(&component_schema, TABLE_CANDIDATE);
+  for (int i = 0; i < ALIASES; i++) set &= ~SET(aliases[i].inside);
+  return set;
 }
 
-static bool open_world(struct oracle *oracle, struct error *error) {
-  const struct simulation *simulation = oracle->simulation;
+/* Networks stand beside the worlds. */
+static component_set outside(component_set inside) {
+  component_set set = inside & (shared_tables() | schema_kept(&component_schema, KEEP_STATE) |
+                                schema_kept(&component_schema, KEEP_MARK));
+  for (int i = 0; i < ALIASES; i++)
+    if (inside & SET(aliases[i].inside)) set |= SET(aliases[i].outside);
+  return set;
+}
+
+component_set oracle_columns(const struct simulation *simulation) {
+  return outside(simulation->candidates.list.touched) | SET(ENV_base) | SET(SCENE_mean_quality);
+}
+
+static void share(struct simulation *simulation) {
+  struct candidates *candidates = &simulation->candidates;
+  const component_set touched = candidates->list.touched;
+  world_share(candidates->world, simulation->world, touched & shared_tables());
+  for (int i = 0; i < ALIASES; i++)
+    if (touched & SET(aliases[i].inside))
+      world_share_as(candidates->world, aliases[i].inside, simulation->world, aliases[i].outside);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+bool oracle_build(struct simulation *simulation, struct error *error) {
+  struct schedule *list = &simulation->candidates.list;
+  const struct metric *metric = metric_of(simulation);
+  if (!(simulation->plan.deciders & DECIDES_ORACLE)) return true;
+  schedule_open(list, &component_schema);
+  schedule_add(list, is_rank_one(simulation) ? &system_expand : &system_extend, simulation);
+  if (!is_rank_one(simulation)) simulation_add_observe(simulation, list);
+  simulation_add_reconstruct(simulation, list);
+  schedule_add(list, metric->system, simulation);
+  schedule_add(list, &system_weigh, simulation)->reads |= SET(metric->env);
+  return schedule_close(list, error);
+}
+
+bool oracle_open(struct simulation *simulation, struct error *error) {
+  struct candidates *candidates = &simulation->candidates;
   const struct world *owner = simulation->world;
   size_t batch = simulation->options->network.batch, most = world_capacity(owner, TABLE_CANDIDATE);
   struct world_setup setup = {.schema = &component_schema,
-                              .columns = oracle->schedule.touched & schema_table(&component_schema, TABLE_ENV),
+                              .columns = candidates->list.touched & schema_table(&component_schema, TABLE_ENV),
                               .height = world_height(owner),
                               .width = world_width(owner),
                               .half = world_half(owner)};
   setup.rows[TABLE_ENV] = batch < most ? batch : most;
   for (unsigned s = 0; s < SHAPE_COUNT; s++) setup.shape[s] = world_shape(owner, s);
-  if (!world_open(&oracle->world, simulation->device, simulation->kernels, &setup, TABLE_ENV, error))
+  if (!world_open(&candidates->world, simulation->device, simulation->kernels, &setup, TABLE_ENV, error))
     return fail_in(error, "candidates of the oracle, network.batch %zu", batch);
-  share(oracle);
-  return true;
+  share(simulation);
+  return schedule_prepare(&candidates->list, simulation->kernels, error);
 }
 
-bool oracle_open(struct oracle **opened, struct simulation *simulation, struct error *error) {
-  struct arena *arena = arena_open();
-  struct oracle *oracle = *opened = ARENA_NEW(arena, struct oracle, 1);
-  *oracle = (struct oracle){.arena = arena,
-                            .simulation = simulation,
-                            .metric = &metric_list[simulation->options->reward.metric],
-                            .rank_one = observation_chosen(simulation->options)->rank_one};
-  return build_schedule(oracle, error) && open_world(oracle, error);
-}
-
-void oracle_close(struct oracle *oracle) {
-  if (!oracle) return;
-  world_close(oracle->world);
-  arena_close(oracle->arena);
+void oracle_close(struct simulation *simulation) {
+  world_close(simulation->candidates.world);
+  simulation->candidates.world = NULL;
 }
 
 /* ---- deciding ------------------------------------------------------------------------------------------ */
@@ -150,35 +163,55 @@ size_t oracle_candidates(const struct options *options, const struct acquisition
   return sum;
 }
 
-static void list_candidates(struct world *world, const struct simulation *simulation, bool together) {
-  struct oracle *oracle = simulation->oracle;
+static bool is_average(const struct simulation *simulation) {
+  return simulation->sampler->kind == SAMPLER_AVERAGE_ORACLE;
+}
+
+static void observe_base(struct world *world) {
+  kernel_run(world_kernels(world), "oracle_base", world_rows(world, TABLE_ENV),
+             ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_hybrid),
+                  world_in(world, SCENE_phase), world_out(world, ENV_base)));
+}
+
+static void run_list(struct world *world, void *context) {
+  struct simulation *simulation = context;
+  struct candidates *candidates = &simulation->candidates;
   size_t rows = world_rows(world, TABLE_ENV);
-  oracle->count = count_candidates(simulation->options, &simulation->acquisition, simulation->taken);
-  if (oracle->rank_one)
-    kernel_run(world_kernels(world), "oracle_base", rows,
-               ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_hybrid),
-                    world_in(world, SCENE_phase), world_out(world, ENV_base)));
+  candidates->count = count_candidates(simulation->options, &simulation->acquisition, simulation->taken);
+  if (is_rank_one(simulation)) observe_base(world);
   kernel_run(world_kernels(world), "oracle_list", rows,
              ARGS(world_in(world, ENV_mask), world_in(world, ENV_scan), world_in(world, ENV_step),
-                  arg_unnamed(world_out(world, CANDIDATE_action)), arg_u32(oracle->count),
-                  arg_u32(simulation->options->world.seed), arg_u32(together)));
+                  arg_unnamed(world_out(world, CANDIDATE_action)), arg_u32(candidates->count),
+                  arg_u32(simulation->options->world.seed), arg_u32(is_average(simulation))));
   device_fill_floats(world_device(world), world_out(world, CANDIDATE_quality).as.m, rows * world_shape(world, SHAPE_A),
                      -INFINITY);
 }
 
-/* Scores as many candidates at a time as their world holds. */
-static void score_candidates(struct oracle *oracle, size_t scans) {
-  size_t all = scans * oracle->count, most = world_capacity(oracle->world, TABLE_ENV);
-  for (oracle->first = 0; oracle->first < all; oracle->first += most) {
-    size_t left = all - oracle->first;
-    world_set_rows(oracle->world, TABLE_ENV, left < most ? left : most);
-    schedule_run(&oracle->schedule, oracle->world);
-  }
+/* oracle_add adds what an update of rank one needs. */
+const struct system system_list_candidates = {
+    .name = "list_candidates",
+    .doc = "free actions that each scan may take next, none of them tried",
+    .reads = SET(ENV_mask) | SET(ENV_scan) | SET(ENV_step),
+    .writes = SET(CANDIDATE_action) | SET(CANDIDATE_quality),
+    .kernels = {"oracle_base", "oracle_list"},
+    .run = run_list};
+
+/* As many as their world holds. */
+static bool next_candidates(struct world *world, void *context, size_t turn) {
+  struct candidates *candidates = &((struct simulation *)context)->candidates;
+  size_t all = world_rows(world, TABLE_ENV) * candidates->count, most = world_capacity(candidates->world, TABLE_ENV);
+  candidates->first = turn * most;
+  if (candidates->first >= all) return false;
+  size_t left = all - candidates->first;
+  world_set_rows(candidates->world, TABLE_ENV, left < most ? left : most);
+  return true;
 }
 
-static bool is_average(const struct simulation *simulation) {
-  return simulation->sampler->kind == SAMPLER_AVERAGE_ORACLE;
-}
+const struct system system_repeat_candidates = {
+    .name = "candidates",
+    .doc = "as many as the network takes at a time, each the scan (ENV) of a world of their own",
+    .covers = TABLE_BIT(TABLE_CANDIDATE),
+    .next = next_candidates};
 
 /* Scores of equal images are up to 2.3e-7 apart, for they are sums of float32 (PROTOCOL 4). Similarities tie
  * by a part of their range, errors by a part of themselves. */
@@ -188,38 +221,39 @@ static float least_size(const struct metric *metric) {
   return metric->sign > 0 ? 1 : 0;
 }
 
-static void run_oracle(struct world *world, void *context) {
-  const struct simulation *simulation = context;
-  size_t rows = world_rows(world, TABLE_ENV);
-  bool together = is_average(simulation);
-  list_candidates(world, simulation, together);
-  score_candidates(simulation->oracle, rows);
-  if (together)
-    kernel_run(world_kernels(world), "oracle_mean", world_shape(world, SHAPE_A),
-               ARGS(world_written(world, CANDIDATE_quality), arg_unnamed(world_out(world, SCENE_mean_quality)),
-                    arg_u32((uint32_t)rows)));
-  unsigned quality = together ? SCENE_mean_quality : CANDIDATE_quality;
-  kernel_run(world_kernels(world), "oracle_choose", rows,
-             ARGS(arg_unnamed(world_written(world, quality)), world_in(world, ENV_mask),
-                  world_out(world, ENV_action), world_out(world, ENV_log_prob),
-                  arg_u32(together ? 0 : (uint32_t)world_shape(world, SHAPE_A)), arg_f32(TIE),
-                  arg_f32(least_size(simulation->oracle->metric))));
+static struct arg average(struct world *world) {
+  kernel_run(world_kernels(world), "oracle_mean", world_shape(world, SHAPE_A),
+             ARGS(world_in(world, CANDIDATE_quality), arg_unnamed(world_out(world, SCENE_mean_quality)),
+                  arg_u32((uint32_t)world_rows(world, TABLE_ENV))));
+  return world_written(world, SCENE_mean_quality);
 }
 
-/* oracle_adapt adds what the geometry and the kind of oracle need. */
-const struct system system_decide_oracle = {
-    .name = "decide_oracle",
-    .doc = "the free action whose image is best by the truth",
-    .reads = SET(ENV_mask) | SET(ENV_scan) | SET(ENV_step),
-    .writes = SET(ENV_action) | SET(ENV_log_prob) | SET(CANDIDATE_action) | SET(CANDIDATE_quality),
-    .kernels = {"oracle_base", "oracle_list", "oracle_mean", "oracle_choose"},
-    .run = run_oracle};
+static void run_decide(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  bool together = is_average(simulation);
+  struct arg quality = together ? average(world) : world_in(world, CANDIDATE_quality);
+  kernel_run(world_kernels(world), "oracle_choose", world_rows(world, TABLE_ENV),
+             ARGS(arg_unnamed(quality), world_in(world, ENV_mask), world_out(world, ENV_action),
+                  world_out(world, ENV_log_prob), arg_u32(together ? 0 : (uint32_t)world_shape(world, SHAPE_A)),
+                  arg_f32(TIE), arg_f32(least_size(metric_of(simulation)))));
+}
 
-void oracle_adapt(const struct simulation *simulation, struct system *system) {
-  const struct observation *observation = observation_chosen(simulation->options);
-  if (observation->rank_one) { /* else its candidates are observed, in their own list */
-    system->reads |= observation->kspace | SET(SCENE_phase) | SET(ENV_slice);
-    system->writes |= SET(ENV_base);
+/* oracle_add adds the mean over all scans. */
+const struct system system_decide_oracle = {.name = "decide_oracle",
+                                            .doc = "the free action whose image is best by the truth",
+                                            .reads = SET(ENV_mask) | SET(CANDIDATE_quality),
+                                            .writes = SET(ENV_action) | SET(ENV_log_prob),
+                                            .kernels = {"oracle_mean", "oracle_choose"},
+                                            .run = run_decide};
+
+void oracle_add(struct simulation *simulation, struct schedule *schedule, bool together) {
+  struct candidates *candidates = &simulation->candidates;
+  struct system *row = schedule_add(schedule, &system_list_candidates, simulation);
+  if (is_rank_one(simulation)) {
+    row->reads |= observation_chosen(simulation->options)->kspace | SET(SCENE_phase) | SET(ENV_slice);
+    row->writes |= SET(ENV_base);
   }
-  if (is_average(simulation)) system->writes |= SET(SCENE_mean_quality);
+  schedule_add_list(schedule, &system_repeat_candidates, simulation, &candidates->list, &candidates->world, outside);
+  row = schedule_add(schedule, &system_decide_oracle, simulation);
+  if (together) row->writes |= SET(SCENE_mean_quality);
 }

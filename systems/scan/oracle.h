@@ -4,21 +4,22 @@
  *
  * Candidates are the environments of a small world of its own, which shares the slices and the table CANDIDATE:
  * the systems that reconstruct and score scans do the same for candidates, network.batch of them at a time, from
- * one scan or several. */
+ * one scan or several. What they run is a list over that world, which stands in the lists of those who ask. */
 #ifndef L2SR_SYSTEMS_ORACLE_H
 #define L2SR_SYSTEMS_ORACLE_H
 
 #include "systems/scan/simulation.h"
 
-/* For a simulation whose world is open. */
-bool oracle_open(struct oracle **oracle, struct simulation *simulation, struct error *error);
-void oracle_close(struct oracle *oracle); /* NULL allowed */
+/* The candidates' list, where the plan has an oracle. */
+bool oracle_build(struct simulation *simulation, struct error *error);
+/* Their world, beside the simulation's, which is open. */
+bool oracle_open(struct simulation *simulation, struct error *error);
+void oracle_close(struct simulation *simulation); /* also where it is not open */
 
-/* Adds the columns that system decide_oracle reads and writes beside its row's; ORACLE_COLUMNS: those of any
- * oracle. */
-void oracle_adapt(const struct simulation *simulation, struct system *system);
-#define ORACLE_COLUMNS                                                                                       \
-  (SET(ENV_base) | SET(CANDIDATE_action) | SET(CANDIDATE_quality) | SET(SCENE_mean_quality))
+/* Adds what lists, tries and compares the candidates of every scan. together: the action that is best on average. */
+void oracle_add(struct simulation *simulation, struct schedule *schedule, bool together);
+/* Columns of the simulation's world that these may ask for. */
+component_set oracle_columns(const struct simulation *simulation);
 
 /* Images that the oracle scores in a scan of this acquisition, from the first action to the last. */
 size_t oracle_candidates(const struct options *options, const struct acquisition *acquisition);

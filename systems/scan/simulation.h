@@ -41,25 +41,38 @@ struct metric {
 extern const struct metric metric_list[METRICS];
 double metric_scale(const struct options *options); /* the scale of the scene's reward */
 
+/* What may decide beside heuristics, a bit each. */
+enum scan_decider {
+  DECIDES_POLICY = 1,   /* simulation.policy, set after opening */
+  DECIDES_DENSE = 2,    /* which looks at the reconstruction: IMAGES_EVERY_STEP */
+  DECIDES_ORACLE = 4,   /* network.batch candidates are scored at a time */
+  DECIDES_SEQUENCE = 8, /* simulation.tau, set after opening */
+};
+
+/* When images are reconstructed; they are scored where metrics are named. */
+enum scan_images {
+  IMAGES_SCORED,    /* at the end, only to be scored */
+  IMAGES_AT_END,    /* in any case */
+  IMAGES_EVERY_STEP /* after every action, and before the first */
+};
+
 /* How a simulation is used: it follows which systems a scan runs and which columns there are. */
 struct simulation_plan {
   size_t slices, envs, rollout_steps; /* rows of SLICE, ENV, and of ROLLOUT per environment */
   size_t together; /* slices needed at the same time, where not all must be; 0: all (systems/scan/slice_cache.h) */
   size_t coils;    /* most of a slice where k-space is the files' own; 0: there are no files */
-  bool score_every_step;     /* score after every action, and before the first */
-  const char *metrics;       /* comma list: which are computed */
-  bool unscored;             /* reconstruct where scores would be computed, and no more */
-  bool observe_every_step;   /* observe after every action */
+  unsigned deciders;         /* bits of enum scan_decider */
+  enum scan_images images;
+  const char *metrics;       /* comma list: which are computed; NULL: none */
+  bool observe_every_step;   /* observe after every action, as for IMAGES_EVERY_STEP; else where images are made */
   bool record;               /* keep actions, rewards and metrics in ROLLOUT */
   bool rolling;              /* the step resets finished scans itself: endless stepping */
   bool network;              /* a network reconstructs: simulation.reconstructor, set after opening */
-  bool sequence;             /* sampler tau_step may decide: simulation.tau, set after opening */
-  bool oracle;               /* an oracle may decide; network.batch candidates are scored at a time */
-  bool policy;               /* a policy decides: simulation.policy, set after opening */
-  bool dense;                /* it looks at the reconstruction: score_every_step must be set too */
-  size_t draws;              /* dense, to train: trajectories of a slice, side by side; 0: it does not train */
+  size_t draws;              /* of a dense policy, to train: trajectories of a slice, side by side; 0: it does not train */
   bool greedy;               /* all trajectories go on from one of them */
   component_set columns;     /* columns that the caller's schedules use */
+  bool window;               /* slices are brought to the device as they are needed; found by simulation_open */
+  const char *prefix;        /* of the names of its lists, as "validation "; NULL: none */
   size_t epoch_rows, pairs, states; /* rows of EPOCH, PAIR and STATE for them */
   struct kernels *kernels;   /* to share, of the same sizes; NULL: own ones */
   const char *kernel_folder; /* --kernels */
@@ -77,6 +90,14 @@ struct trajectory_plan {
   size_t slices; /* scans [0, slices) are one of each slice, and while all draws share a state stand for all */
   size_t row;    /* the next row of STATE */
   size_t minibatch; /* slices that go on from the same one of their trajectories (greedy) */
+};
+
+/* Scans with one action more, which an oracle tries (systems/scan/oracle.h). */
+struct candidates {
+  struct schedule list;
+  struct world *world; /* that it runs over: ENV is of candidates, the rest the simulation's; NULL: not open */
+  size_t first;        /* candidate of the running pass */
+  uint32_t count;      /* candidates of a scan */
 };
 
 struct simulation {
@@ -97,8 +118,7 @@ struct simulation {
   struct reconstructor *reconstructor; /* networks that systems run */
   struct policy *policy;
   struct tau *tau;
-  struct oracle *oracle; /* the work of system decide_oracle; NULL: there is none */
-  const struct sampler *teacher; /* decides in the policy's place, in lists that are built now; NULL: it does itself */
+  struct candidates candidates; /* where the plan has an oracle */
   bool best;             /* the policy takes the most probable action; else it draws */
   bool keeps;            /* its activations stay: those of row r of ROLLOUT at its image r */
   uint32_t first_scan;   /* number of environment 0's first scan */
@@ -128,16 +148,18 @@ void simulation_restart(struct simulation *simulation, uint32_t first_scan, size
  * on. Only enqueues. */
 void simulation_episode(struct simulation *simulation);
 
-/* Builds only the schedules, without a device: for `describe`. They point into the simulation. sampler NULL:
- * the first of evaluate.samplers. */
+/* Builds only the schedules, without a device: for `describe`. They point into the simulation. */
 bool simulation_describe(struct simulation *simulation, const struct options *options,
                          const struct simulation_plan *plan, const struct sampler *sampler,
                          struct error *error);
+/* What its scans are composed of, in words. */
+const char *simulation_text(const struct simulation *simulation, struct arena *arena);
 
 /* ---- for schedules of others over its world (simulation_lists.c) ---------------------------------------- */
 
-/* The systems of a scan, begin to finish, as the simulation's plan and sampler want them. */
-void simulation_add_scan(struct simulation *simulation, struct schedule *schedule);
+/* The systems of a scan, begin to finish, as the simulation's plan and sampler want them. teacher: decides in the policy's
+ * place, which sees what it would; NULL: the sampler decides itself. */
+void simulation_add_scan(struct simulation *simulation, struct schedule *schedule, const struct sampler *teacher);
 /* Before a scan, where every environment begins anew. */
 void simulation_add_restart(struct simulation *simulation, struct schedule *schedule);
 /* The sampler's choice of an action for every environment. */

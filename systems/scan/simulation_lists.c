@@ -83,7 +83,7 @@ static void add_scores(struct simulation *simulation, struct schedule *schedule)
   const struct metric *reward = &metric_list[simulation->options->reward.metric];
   const struct system *last = NULL;
   simulation_add_reconstruct(simulation, schedule);
-  if (plan->unscored) return;
+  if (!plan->metrics) return;
   for (const struct metric *metric = metric_list; metric < metric_list + METRICS; metric++)
     if ((option_has(plan->metrics, metric->name) || metric == reward) && metric->system != last)
       put(simulation, schedule, last = metric->system);
@@ -107,7 +107,7 @@ static void add_record(struct simulation *simulation, struct schedule *schedule,
   component_set written = 0;
   for (int i = from; i < schedule->count; i++) written |= schedule->system[i].writes | schedule->system[i].parts;
   component_set recorded = written & system_record.reads & ~(learnt | SET(ENV_slice));
-  if (simulation->plan.policy) recorded |= (written & learnt) | SET(ENV_slice);
+  if (simulation->plan.deciders & DECIDES_POLICY) recorded |= (written & learnt) | SET(ENV_slice);
   struct system *record = put(simulation, schedule, &system_record);
   record->reads = recorded;
   record->parts = 0;
@@ -117,12 +117,12 @@ static void add_record(struct simulation *simulation, struct schedule *schedule,
 
 /* ---- deciding ----------------------------------------------------------------------------------------- */
 
-static void add_policy(struct simulation *simulation, struct schedule *schedule) {
+static void add_policy(struct simulation *simulation, struct schedule *schedule, bool acts) {
   put(simulation, schedule, &system_repeat_policy);
   put(simulation, schedule, &system_encode_policy);
   struct system *forward = put(simulation, schedule, &system_forward_policy);
   if (simulation->keeps) forward->writes |= SET(POLICY_kept);
-  if (!simulation->teacher) put(simulation, schedule, &system_act);
+  if (acts) put(simulation, schedule, &system_act);
   put(simulation, schedule, &system_estimate);
   add_end(schedule);
 }
@@ -142,9 +142,7 @@ static const struct system *decide_by_kind(enum sampler_kind kind) {
                                               [SAMPLER_NEXT] = &system_decide_next,
                                               [SAMPLER_DISC] = &system_decide_disc,
                                               [SAMPLER_EXACT] = &system_decide_exact,
-                                              [SAMPLER_SEQUENCE] = &system_decide_sequence,
-                                              [SAMPLER_ORACLE] = &system_decide_oracle,
-                                              [SAMPLER_AVERAGE_ORACLE] = &system_decide_oracle};
+                                              [SAMPLER_SEQUENCE] = &system_decide_sequence};
   return rows[kind];
 }
 
@@ -160,31 +158,54 @@ static bool has_points(const struct simulation *simulation) {
   return geometry_chosen(simulation->options)->points;
 }
 
-/* An oracle looks at slices as observe does. */
 static void add_sampler(struct simulation *simulation, struct schedule *schedule, const struct sampler *sampler) {
   if (sampler_is_oracle(sampler))
-    oracle_adapt(simulation, put(simulation, schedule, &system_decide_oracle));
+    oracle_add(simulation, schedule, sampler->kind == SAMPLER_AVERAGE_ORACLE);
   else
     put(simulation, schedule, decide_by_kind(sampler->kind));
 }
 
-void simulation_add_decide(struct simulation *simulation, struct schedule *schedule) {
+static void add_decide(struct simulation *simulation, struct schedule *schedule, const struct sampler *teacher) {
   const struct sampler *sampler = simulation->sampler;
   if (has_points(simulation))
     add_points(simulation, schedule);
-  else if (sampler->kind == SAMPLER_POLICY)
-    (simulation->plan.dense ? add_dense : add_policy)(simulation, schedule);
-  else
+  else if (sampler->kind != SAMPLER_POLICY)
     add_sampler(simulation, schedule, sampler);
-  if (simulation->teacher) add_sampler(simulation, schedule, simulation->teacher);
+  else if (simulation->plan.deciders & DECIDES_DENSE)
+    add_dense(simulation, schedule);
+  else
+    add_policy(simulation, schedule, !teacher);
+  if (teacher) add_sampler(simulation, schedule, teacher);
+}
+
+void simulation_add_decide(struct simulation *simulation, struct schedule *schedule) {
+  add_decide(simulation, schedule, NULL);
+}
+
+/* What decides, in a word: lists of scans are called by it. */
+static const char *decider_of(const struct simulation *simulation) {
+  static const char *const words[] = {[SAMPLER_DRAW] = "draws",        [SAMPLER_NEXT] = "rank",
+                                      [SAMPLER_DISC] = "distance",     [SAMPLER_EXACT] = "exact draws",
+                                      [SAMPLER_SEQUENCE] = "tau steps", [SAMPLER_ORACLE] = "oracle",
+                                      [SAMPLER_AVERAGE_ORACLE] = "average oracle", [SAMPLER_POLICY] = "policy"};
+  bool points = has_points(simulation) && simulation->sampler->kind != SAMPLER_SEQUENCE;
+  return points ? "draws of points" : words[simulation->sampler->kind];
 }
 
 /* ---- a scan ------------------------------------------------------------------------------------------- */
 
+static bool observes_every_step(const struct simulation_plan *plan) {
+  return plan->observe_every_step || plan->images == IMAGES_EVERY_STEP;
+}
+
+static bool has_images_at_end(const struct simulation_plan *plan) {
+  return plan->images == IMAGES_AT_END || (plan->images == IMAGES_SCORED && plan->metrics);
+}
+
 static bool scores_at_begin(const struct simulation *simulation) {
   const struct simulation_plan *plan = &simulation->plan;
-  return plan->score_every_step ||
-         (plan->policy && plan->metrics && simulation->options->reward.form == REWARD_COMPAT);
+  return plan->images == IMAGES_EVERY_STEP || ((plan->deciders & DECIDES_POLICY) && plan->metrics &&
+                                               simulation->options->reward.form == REWARD_COMPAT);
 }
 
 /* All actions of tau steps are drawn before the first is acquired: looking between them needs no more. */
@@ -198,20 +219,20 @@ static void add_begin(struct simulation *simulation, struct schedule *schedule) 
   int from = schedule->count;
   put(simulation, schedule, &system_reset);
   add_order(simulation, schedule);
-  if (plan->score_every_step || plan->observe_every_step) simulation_add_observe(simulation, schedule);
+  if (observes_every_step(plan)) simulation_add_observe(simulation, schedule);
   if (scores_at_begin(simulation)) add_scores(simulation, schedule);
   if (scores_at_begin(simulation) && plan->record) add_record(simulation, schedule, from);
   if (plan->draws) put(simulation, schedule, &system_spread);
 }
 
-static void add_step(struct simulation *simulation, struct schedule *schedule) {
+static void add_step(struct simulation *simulation, struct schedule *schedule, const struct sampler *teacher) {
   const struct simulation_plan *plan = &simulation->plan;
   int from = schedule->count;
   if (plan->rolling) put(simulation, schedule, &system_reset);
-  simulation_add_decide(simulation, schedule);
+  add_decide(simulation, schedule, teacher);
   put(simulation, schedule, &system_acquire);
-  if (plan->score_every_step || plan->observe_every_step) simulation_add_observe(simulation, schedule);
-  if (plan->score_every_step) add_scores(simulation, schedule);
+  if (observes_every_step(plan)) simulation_add_observe(simulation, schedule);
+  if (plan->images == IMAGES_EVERY_STEP) add_scores(simulation, schedule);
   if (plan->record) add_record(simulation, schedule, from);
   if (plan->draws && plan->greedy) put(simulation, schedule, &system_follow);
 }
@@ -219,16 +240,16 @@ static void add_step(struct simulation *simulation, struct schedule *schedule) {
 static void add_finish(struct simulation *simulation, struct schedule *schedule) {
   const struct simulation_plan *plan = &simulation->plan;
   int from = schedule->count;
-  if (plan->score_every_step || (!plan->metrics && !plan->unscored)) return;
+  if (!has_images_at_end(plan)) return;
   if (!plan->observe_every_step) simulation_add_observe(simulation, schedule);
   add_scores(simulation, schedule);
   if (plan->record) add_record(simulation, schedule, from);
 }
 
-void simulation_add_scan(struct simulation *simulation, struct schedule *schedule) {
+void simulation_add_scan(struct simulation *simulation, struct schedule *schedule, const struct sampler *teacher) {
   add_begin(simulation, schedule);
   put(simulation, schedule, &system_repeat_steps);
-  add_step(simulation, schedule);
+  add_step(simulation, schedule, teacher);
   add_end(schedule);
   add_finish(simulation, schedule);
 }
@@ -236,7 +257,7 @@ void simulation_add_scan(struct simulation *simulation, struct schedule *schedul
 /* Where scores are computed, the last one of a scan is kept to compare with. */
 void simulation_add_restart(struct simulation *simulation, struct schedule *schedule) {
   struct system *restart = put(simulation, schedule, &system_restart);
-  if (simulation->plan.metrics && !simulation->plan.unscored) restart->writes |= SET(ENV_quality);
+  if (simulation->plan.metrics) restart->writes |= SET(ENV_quality);
 }
 
 /* Scans of the host's: what a scan finds is otherwise the last one's. */
@@ -247,29 +268,59 @@ static void add_restart(struct simulation *simulation, struct schedule *schedule
 
 /* ---- the simulation's own schedules -------------------------------------------------------------------- */
 
-static bool build(struct simulation *simulation, struct schedule *schedule,
+static void fill_step(struct simulation *simulation, struct schedule *schedule) {
+  add_step(simulation, schedule, NULL);
+}
+
+static void fill_scan(struct simulation *simulation, struct schedule *schedule) {
+  simulation_add_scan(simulation, schedule, NULL);
+}
+
+static bool build(struct simulation *simulation, struct schedule *schedule, const char *name,
                   void (*fill)(struct simulation *simulation, struct schedule *schedule), struct error *error) {
+  const char *prefix = simulation->plan.prefix;
   schedule_open(schedule, &component_schema);
+  schedule_name(schedule, "%s%s", prefix ? prefix : "", name);
   fill(simulation, schedule);
   return schedule_close(schedule, error);
 }
 
+/* The window of slices follows from what a scan looks at. */
 bool simulation_build(struct simulation *simulation, struct error *error) {
-  return build(simulation, &simulation->begin, add_begin, error) &&
-         build(simulation, &simulation->step, add_step, error) &&
-         build(simulation, &simulation->finish, add_finish, error) &&
-         build(simulation, &simulation->scan, simulation_add_scan, error) &&
-         build(simulation, &simulation->restart, add_restart, error);
+  char scan[SCHEDULE_NAME];
+  snprintf(scan, sizeof scan, "scan by %s", decider_of(simulation));
+  return oracle_build(simulation, error) && build(simulation, &simulation->begin, "begin", add_begin, error) &&
+         build(simulation, &simulation->step, "step", fill_step, error) &&
+         build(simulation, &simulation->finish, "finish", add_finish, error) &&
+         build(simulation, &simulation->scan, scan, fill_scan, error) &&
+         build(simulation, &simulation->restart, "restart", add_restart, error);
 }
 
 bool simulation_describe(struct simulation *simulation, const struct options *options,
                          const struct simulation_plan *plan, const struct sampler *sampler,
                          struct error *error) {
-  char first[64];
   *simulation = (struct simulation){.options = options, .plan = *plan, .sampler = sampler};
-  if (sampler) return simulation_build(simulation, error);
-  if (!option_next(options->evaluate.samplers, first, sizeof first))
-    return fail_usage(error, "evaluate.samplers is an empty list; name at least one sampler");
-  simulation->sampler = sampler_find(first, error);
-  return simulation->sampler && simulation_build(simulation, error);
+  return simulation_build(simulation, error);
+}
+
+/* ---- in words ------------------------------------------------------------------------------------------ */
+
+static const char *observed_text(const struct simulation_plan *plan) {
+  if (observes_every_step(plan)) return "observed after every action";
+  return has_images_at_end(plan) ? "observed at the end" : "not observed";
+}
+
+static const char *scored_text(const struct simulation_plan *plan) {
+  bool every = plan->images == IMAGES_EVERY_STEP;
+  if (!every && !has_images_at_end(plan)) return "not reconstructed";
+  if (!plan->metrics) return every ? "reconstructed after every action" : "reconstructed at the end";
+  return every ? "scored after every action" : "scored at the end";
+}
+
+const char *simulation_text(const struct simulation *simulation, struct arena *arena) {
+  const struct simulation_plan *plan = &simulation->plan;
+  return arena_text(arena, "decided by %s; %s; %s; images by %s; slices %s", decider_of(simulation),
+                    observed_text(plan), scored_text(plan),
+                    reconstruction_chosen(simulation->options, plan->network)->name,
+                    plan->window ? "in a window (data.window)" : "all on the device");
 }

@@ -26,7 +26,7 @@ static bool check_sides(const struct options *options, struct error *error) {
 static bool check_kspace(const struct options *options, const struct simulation_plan *plan,
                          struct error *error) {
   if (options->data.kspace == KSPACE_IMAGE) return true;
-  if (plan->sequence && !is_complex(options))
+  if ((plan->deciders & DECIDES_SEQUENCE) && !is_complex(options))
     return fail_usage(error, "data.kspace is measured, and the samplers tau_step and tau_step_best transform "
                              "images; set it to image");
   if (plan->coils) return true;
@@ -44,13 +44,13 @@ static bool check_input(const struct options *options, const struct simulation_p
         "network.input is complex, which is of lines and points, and acquisition.geometry is %s; set it to "
         "lines or points, or network.input to magnitude",
         geometry_chosen(options)->name);
-  if (plan->policy)
+  if (plan->deciders & DECIDES_POLICY)
     return fail_usage(error,
                       "network.input is complex, and policies look at magnitudes; set it to magnitude");
-  if (plan->oracle)
+  if (plan->deciders & DECIDES_ORACLE)
     return fail_usage(error, "network.input is complex, and oracles look at magnitudes; set it to magnitude, "
                              "or name other samplers");
-  if ((plan->metrics || plan->unscored) && !plan->network)
+  if ((plan->metrics || plan->images == IMAGES_AT_END) && !plan->network)
     return fail_usage(error, "network.input is complex, and no reconstructor is named; give --reconstructor "
                              "FILE, or set it to magnitude for zero-filled images");
   if (options->data.kspace == KSPACE_IMAGE || plan->coils == 1) return true;
@@ -92,10 +92,10 @@ void simulation_shapes(const struct options *options, size_t coils, size_t shape
 }
 
 /* Samplers are exchanged later: what any of them may look at. */
-static component_set decide_columns(const struct simulation_plan *plan) {
+static component_set decide_columns(const struct simulation *simulation) {
   component_set columns = SET(SCENE_weight) | SET(SCENE_chance);
-  if (plan->sequence) columns |= SET(ENV_rank);
-  if (plan->oracle) columns |= ORACLE_COLUMNS;
+  if (simulation->plan.deciders & DECIDES_SEQUENCE) columns |= SET(ENV_rank);
+  if (simulation->plan.deciders & DECIDES_ORACLE) columns |= oracle_columns(simulation);
   return columns;
 }
 
@@ -107,7 +107,7 @@ static bool open_world(struct simulation *simulation, struct error *error) {
                               .width = scan.width,
                               .half = simulation->options->world.observation == OBSERVATION_F16};
   bool measured = simulation->options->data.kspace == KSPACE_MEASURED;
-  setup.columns = load_columns(simulation->options) | simulation->scan.touched | decide_columns(plan) |
+  setup.columns = load_columns(simulation->options) | simulation->scan.touched | decide_columns(simulation) |
                   plan->columns | SET(SCENE_initial) | SET(SCENE_phase);
   if (!observation_chosen(simulation->options)->rank_one) setup.columns &= ~SET(ENV_base);
   setup.rows[TABLE_SCENE] = 1;
@@ -118,9 +118,10 @@ static bool open_world(struct simulation *simulation, struct error *error) {
   setup.rows[TABLE_EPOCH] = plan->epoch_rows;
   setup.rows[TABLE_PAIR] = plan->pairs;
   simulation_shapes(simulation->options, plan->coils, setup.shape);
-  setup.rows[TABLE_CANDIDATE] = plan->oracle ? plan->envs * setup.shape[SHAPE_A] : 0;
+  setup.rows[TABLE_CANDIDATE] = plan->deciders & DECIDES_ORACLE ? plan->envs * setup.shape[SHAPE_A] : 0;
   setup.rows[TABLE_SLICE] =
       slice_cache_rows(&setup, simulation->device, simulation->options, measured ? 0 : plan->together);
+  simulation->plan.window = setup.rows[TABLE_SLICE] < plan->slices;
   uint8_t grows = plan->epoch_rows ? TABLE_SLICE : TABLE_ENV;
   return world_open(&simulation->world, simulation->device, simulation->kernels, &setup, grows, error);
 }
@@ -171,15 +172,13 @@ static void write_cells(struct simulation *simulation) {
 static bool open_tables(struct simulation *simulation, struct error *error) {
   const struct observation *observation = observation_chosen(simulation->options);
   const struct simulation_plan *plan = &simulation->plan;
-  size_t rows = world_capacity(simulation->world, TABLE_SLICE);
   write_phases(simulation->world, &load_phase, SCENE_phase, world_width(simulation->world));
   if (world_has(simulation->world, SCENE_column_phase))
     write_phases(simulation->world, &load_column_phase, SCENE_column_phase, world_height(simulation->world));
   if (world_has(simulation->world, SCENE_cells)) write_cells(simulation);
-  return (rows >= plan->slices || (slice_cache_open(&simulation->cache, simulation, plan->slices, error) &&
-                                   simulation_build(simulation, error))) &&
-         observation->open(simulation, error) &&
-         (!plan->oracle || oracle_open(&simulation->oracle, simulation, error));
+  return (!plan->window || (slice_cache_open(&simulation->cache, simulation, plan->slices, error) &&
+                            simulation_build(simulation, error))) &&
+         observation->open(simulation, error) && (!(plan->deciders & DECIDES_ORACLE) || oracle_open(simulation, error));
 }
 
 static bool prepare(struct simulation *simulation, struct error *error) {
@@ -196,8 +195,8 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
                                     .options = options,
                                     .plan = *plan,
                                     .group = 1,
-                                    .sampler = plan->policy ? &sampler_policy : &sampler_list[0]};
-  REQUIRE(!plan->dense || plan->score_every_step, "decisions by the reconstruction need one in every step");
+                                    .sampler = plan->deciders & DECIDES_POLICY ? &sampler_policy : &sampler_list[0]};
+  REQUIRE(!(plan->deciders & DECIDES_DENSE) || plan->images == IMAGES_EVERY_STEP, "decisions by the reconstruction need one in every step");
   bool good = check_sides(options, error) && check_kspace(options, plan, error) &&
               check_input(options, plan, error) && simulation_build(simulation, error) &&
               open_kernels(simulation, plan, error) && open_world(simulation, error) &&
@@ -208,14 +207,13 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
 
 void simulation_close(struct simulation *simulation) {
   slice_cache_close(simulation->cache);
-  oracle_close(simulation->oracle);
+  oracle_close(simulation);
   points_close(&simulation->points);
   device_release(simulation->device, simulation->observe_work, simulation->observe_bytes);
   world_close(simulation->world);
   simulation->world = NULL;
   if (!simulation->shares_kernels) kernels_close(simulation->kernels);
   simulation->kernels = NULL;
-  simulation->oracle = NULL;
   simulation->cache = NULL;
   simulation->observe_work = NULL;
 }
@@ -268,9 +266,10 @@ static bool write_tables(struct simulation *simulation, const uint32_t *table, s
 
 bool simulation_set(struct simulation *simulation, const struct acquisition *acquisition,
                     const struct sampler *sampler, struct error *error) {
-  REQUIRE(sampler->kind != SAMPLER_POLICY || simulation->plan.policy,
+  REQUIRE(sampler->kind != SAMPLER_POLICY || (simulation->plan.deciders & DECIDES_POLICY),
           "the simulation was opened without a policy");
-  REQUIRE(!sampler_is_oracle(sampler) || simulation->oracle, "the simulation was opened without an oracle");
+  REQUIRE(!sampler_is_oracle(sampler) || simulation->candidates.world,
+          "the simulation was opened without an oracle");
   REQUIRE(sampler->kind != SAMPLER_SEQUENCE || simulation->tau,
           "the simulation was opened without tau steps");
   struct arena *arena = arena_open();

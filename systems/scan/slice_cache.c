@@ -2,6 +2,7 @@
 
 #include "kernels/kernels.h"
 #include "systems/scan/observation.h"
+#include "systems/scan/systems.h"
 #include "systems/scan/transform.h"
 
 #include <math.h>
@@ -49,14 +50,26 @@ size_t slice_cache_rows(const struct world_setup *setup, const struct device *de
   return rows < slices ? rows : slices;
 }
 
+bool slice_cache_planned(const struct options *options, size_t slices, size_t together) {
+  size_t asked = options->data.window;
+  if (!asked || !together || options->data.kspace == KSPACE_MEASURED) return false;
+  return (asked > together ? asked : together) < slices;
+}
+
 /* ---- bringing ------------------------------------------------------------------------------------------ */
 
 static bool moves(const struct slice_cache *cache) {
   return world_has(cache->world, SLICE_original);
 }
 
-component_set slice_cache_parts(const struct slice_cache *cache) {
-  return SET(SLICE_data_range) | (moves(cache) ? SET(SLICE_original) | SET(SLICE_number) : SET(SLICE_image));
+component_set slice_transforms(const struct simulation *simulation) {
+  component_set kspace = observation_chosen(simulation->options)->kspace;
+  return (kspace & (SET(SLICE_hybrid) | SET(SLICE_kspace))) | (simulation->plan.columns & SET(SLICE_original));
+}
+
+component_set slice_cache_parts(const struct simulation *simulation) {
+  bool moved = simulation->plan.columns & SET(SLICE_original);
+  return SET(SLICE_data_range) | (moved ? SET(SLICE_original) | SET(SLICE_number) : SET(SLICE_image));
 }
 
 /* Gives the slice the row of one that was not wanted in this turn. */
@@ -98,8 +111,9 @@ void slice_cache_take(struct slice_cache *cache, const uint32_t *slice, size_t c
   for (size_t i = 0; i < count; i++) rows[i] = cache->row[slice[i]];
 }
 
-void slice_cache_add_transform(struct slice_cache *cache, struct schedule *schedule) {
-  transform_add(&cache->transform, schedule);
+void slice_cache_add_transform(const struct simulation *simulation, struct schedule *schedule) {
+  struct slice_cache *cache = simulation->cache;
+  transform_add(cache ? &cache->transform : NULL, slice_transforms(simulation), schedule);
 }
 
 static void run_bring(struct world *world, void *context) {
@@ -108,18 +122,25 @@ static void run_bring(struct world *world, void *context) {
   slice_cache_take(cache, cache->wanted, cache->count, cache->place);
 }
 
-static const struct system bring_slices = {.name = "bring_slices",
+const struct system system_bring_slices = {.name = "bring_slices",
                                            .doc = "images of the slices that are wanted, into the device's window",
                                            .loads = true,
                                            .run = run_bring};
 
 /* The slice's data follow from its image. */
-static bool build_bring(struct slice_cache *cache, struct error *error) {
-  schedule_open(&cache->bring, &component_schema);
-  schedule_add(&cache->bring, &bring_slices, cache)->parts = slice_cache_parts(cache);
-  slice_cache_add_transform(cache, &cache->bring);
-  return schedule_close(&cache->bring, error) &&
-         schedule_prepare(&cache->bring, world_kernels(cache->world), error);
+bool slice_cache_describe(struct schedule *schedule, const struct simulation *simulation, struct error *error) {
+  const char *prefix = simulation->plan.prefix;
+  schedule_open(schedule, &component_schema);
+  schedule_name(schedule, "%swindow", prefix ? prefix : "");
+  schedule_add(schedule, &system_bring_slices, simulation->cache)->parts = slice_cache_parts(simulation);
+  slice_cache_add_transform(simulation, schedule);
+  return schedule_close(schedule, error);
+}
+
+/* Whether scans look at slices at all. */
+static bool is_needed(const struct simulation *simulation) {
+  component_set touched = simulation->scan.touched | simulation->plan.columns;
+  return touched & (SET(SLICE_image) | observation_chosen(simulation->options)->kspace);
 }
 
 /* Scans of slice number i (scan number i * group is the first) look into entry i % rows, where its row is: no
@@ -149,10 +170,9 @@ const struct system system_bring_scans = {.name = "bring_scans",
                                           .run = run_bring_scans};
 
 void slice_cache_add_bring(struct simulation *simulation, struct schedule *schedule) {
-  struct slice_cache *cache = simulation->cache;
-  if (!cache || !cache->needed) return;
-  schedule_add(schedule, &system_bring_scans, cache)->parts = slice_cache_parts(cache);
-  slice_cache_add_transform(cache, schedule);
+  if (!simulation->plan.window || !is_needed(simulation)) return;
+  schedule_add(schedule, &system_bring_scans, simulation->cache)->parts = slice_cache_parts(simulation);
+  slice_cache_add_transform(simulation, schedule);
 }
 
 /* Brings these now, on the host's word. */
@@ -192,17 +212,16 @@ static bool make_room(struct slice_cache *cache, struct error *error) {
 bool slice_cache_open(struct slice_cache **opened, struct simulation *simulation, size_t slices, struct error *error) {
   struct arena *arena = arena_open();
   struct slice_cache *cache = *opened = ARENA_NEW(arena, struct slice_cache, 1);
-  component_set touched = simulation->scan.touched | simulation->plan.columns;
   struct world *world = simulation->world;
   *cache = (struct slice_cache){.arena = arena,
                             .world = world,
                             .slices = slices,
                             .rows = world_capacity(world, TABLE_SLICE),
                             .pixels = world_height(world) * world_width(world),
-                            .needed = touched &
-                                      (SET(SLICE_image) | observation_chosen(simulation->options)->kspace)};
+                            .needed = is_needed(simulation)};
   return make_room(cache, error) && transform_open(&cache->transform, world, cache->rows, error) &&
-         build_bring(cache, error);
+         slice_cache_describe(&cache->bring, simulation, error) &&
+         schedule_prepare(&cache->bring, world_kernels(world), error);
 }
 
 void slice_cache_close(struct slice_cache *cache) {

@@ -11,6 +11,11 @@
 size_t slice_cache_rows(const struct world_setup *setup, const struct device *device,
                    const struct options *options, size_t together);
 
+/* Without a device: whether fewer than `slices` will be on it, as data.window says; where it is 0 the device decides. */
+bool slice_cache_planned(const struct options *options, size_t slices, size_t together);
+/* The list that brings slices on the host's word, without a device. */
+bool slice_cache_describe(struct schedule *schedule, const struct simulation *simulation, struct error *error);
+
 bool slice_cache_open(struct slice_cache **cache, struct simulation *simulation, size_t slices, struct error *error);
 void slice_cache_close(struct slice_cache *cache); /* NULL allowed */
 
@@ -21,7 +26,7 @@ float *slice_cache_image(struct slice_cache *cache, size_t slice); /* room for i
 void slice_cache_measure(struct slice_cache *cache, size_t slices, float *peak);
 void slice_cache_ranges(struct slice_cache *cache, const double *range);
 
-/* ---- running; without a cache (NULL in the simulation) slices are rows ------------------------------ */
+/* ---- running; where the plan has no window (the simulation's cache is NULL) slices are rows ------------------------------ */
 
 /* Says that slices of scans [first_scan, first_scan + scans) are wanted, */
 void slice_cache_want_scans(struct simulation *simulation, uint32_t first_scan, size_t scans);
@@ -30,8 +35,10 @@ void slice_cache_add_bring(struct simulation *simulation, struct schedule *sched
 /* For systems that bring slices, whose parts are slice_cache_parts: their images to the device; rows[i] is where slice[i] is
  * then. The systems of slice_cache_add_transform come after it. */
 void slice_cache_take(struct slice_cache *cache, const uint32_t *slice, size_t count, uint32_t *rows);
-component_set slice_cache_parts(const struct slice_cache *cache);
-void slice_cache_add_transform(struct slice_cache *cache, struct schedule *schedule);
+/* What is made of the slices' images (transform_add). */
+component_set slice_transforms(const struct simulation *simulation);
+component_set slice_cache_parts(const struct simulation *simulation);
+void slice_cache_add_transform(const struct simulation *simulation, struct schedule *schedule);
 /* From now on slices are brought moved so. */
 struct augment;
 void slice_cache_augment(struct slice_cache *cache, const struct augment *augment);

@@ -4,8 +4,8 @@
 
 #include "systems/scan/simulation.h"
 
-extern const struct system system_restart, system_end_scans, system_bring_scans, system_reset, system_decide_draw, system_decide_next,
-    system_decide_disc, system_decide_exact, system_decide_oracle, system_decide_points,
+extern const struct system system_restart, system_end_scans, system_bring_scans, system_bring_slices, system_reset, system_decide_draw, system_decide_next,
+    system_decide_disc, system_decide_exact, system_list_candidates, system_decide_oracle, system_decide_points,
     system_decide_points_sequence, system_decide_sequence, system_order_lines, system_acquire, system_observe,
     system_observe_cells, system_observe_coils, system_reconstruct, system_encode, system_encode_complex,
     system_forward_reconstructor, system_restore, system_score_ssim, system_score_ssim_uniform,
@@ -13,7 +13,7 @@ extern const struct system system_restart, system_end_scans, system_bring_scans,
     system_estimate, system_encode_reconstruction, system_keep_state, system_act_draws, system_spread,
     system_follow, system_expand, system_extend, system_weigh;
 extern const struct system system_repeat_steps, system_repeat_reconstructor, system_repeat_policy,
-    system_repeat_states;
+    system_repeat_states, system_repeat_candidates;
 
 /* Builds the schedules anew for the plan and the sampler. */
 bool simulation_build(struct simulation *simulation, struct error *error);

@@ -1,7 +1,5 @@
 #include "systems/scan/transform.h"
 
-#include "systems/scan/observation.h"
-
 enum { CHUNK = 64 }; /* slices transformed at a time: bounds the scratch memory */
 
 /* ---- systems ------------------------------------------------------------------------------------------ */
@@ -21,7 +19,7 @@ static bool next_chunk(struct world *world, void *context, size_t turn) {
   return transform->count;
 }
 
-static const struct system repeat_chunks = {
+const struct system system_repeat_chunks = {
     .name = "chunks", .doc = "slices that are transformed at a time", .covers = TABLE_BIT(TABLE_SLICE), .next = next_chunk};
 
 static void run_move(struct world *world, void *context) {
@@ -116,23 +114,24 @@ static component_set columns_of(const struct world *world) {
   return set;
 }
 
-static void add(struct transform *transform, component_set columns, struct schedule *schedule) {
+void transform_add(struct transform *transform, component_set columns, struct schedule *schedule) {
   const struct system *row = find_transform(columns);
-  schedule_add(schedule, &repeat_chunks, transform);
+  schedule_add(schedule, &system_repeat_chunks, transform);
   if (columns & SET(SLICE_original)) schedule_add(schedule, &system_move_slices, transform);
   schedule_add(schedule, &system_normalise_slices, transform);
   if (row) schedule_add(schedule, row, transform);
   schedule_add(schedule, &system_end, NULL);
 }
 
-void transform_add(struct transform *transform, struct schedule *schedule) {
-  add(transform, columns_of(transform->world), schedule);
+static bool build(struct transform *transform, component_set columns, struct schedule *schedule, struct error *error) {
+  schedule_open(schedule, &component_schema);
+  schedule_name(schedule, columns & SET(SLICE_original) ? "moved slices" : "slices");
+  transform_add(transform, columns, schedule);
+  return schedule_close(schedule, error);
 }
 
-bool transform_describe(struct schedule *schedule, const struct options *options, struct error *error) {
-  schedule_open(schedule, &component_schema);
-  add(NULL, observation_chosen(options)->kspace | AUGMENT_COLUMNS, schedule);
-  return schedule_close(schedule, error);
+bool transform_describe(struct schedule *schedule, component_set columns, struct error *error) {
+  return build(NULL, columns, schedule, error);
 }
 
 bool transform_open(struct transform *transform, struct world *world, size_t rows, struct error *error) {
@@ -142,9 +141,7 @@ bool transform_open(struct transform *transform, struct world *world, size_t row
   size_t chunk = rows < CHUNK ? rows : CHUNK, height = plane ? world_height(world) : 1;
   *transform = (struct transform){
       .world = world, .chunk = chunk, .bytes = chunk * world_height(world) * world_width(world) * 8};
-  schedule_open(&transform->schedule, &component_schema);
-  add(transform, columns, &transform->schedule);
-  if (!schedule_close(&transform->schedule, error) ||
+  if (!build(transform, columns, &transform->schedule, error) ||
       !schedule_prepare(&transform->schedule, world_kernels(world), error))
     return false;
   if (!row) return true;

@@ -9,7 +9,7 @@
 #include "engine/ecs/schedule.h"
 #include "systems/scan/augment.h"
 
-extern const struct system system_move_slices, system_normalise_slices, system_transform_lines, system_transform_planes;
+extern const struct system system_repeat_chunks, system_move_slices, system_normalise_slices, system_transform_lines, system_transform_planes;
 
 struct row_range {
   size_t first, count;
@@ -34,12 +34,13 @@ bool transform_open(struct transform *transform, struct world *world, size_t row
 void transform_run(struct transform *transform, size_t first, size_t count);
 void transform_close(struct transform *transform); /* one that was never opened is allowed */
 
-/* For schedules of others: the systems, a loop over chunks; what is asked for by transform_take when it begins. */
-void transform_add(struct transform *transform, struct schedule *schedule);
+/* For schedules of others: the systems, a loop over chunks; what is asked for by transform_take when it begins. `columns`
+ * say what is made of the images: hybrid data or k-space, and of originals. */
+void transform_add(struct transform *transform, component_set columns, struct schedule *schedule);
 void transform_take(struct transform *transform, const struct row_range *ranges, size_t count);
 
-/* Its systems, without a device, where the scene's images are moved. */
-bool transform_describe(struct schedule *schedule, const struct options *options, struct error *error);
+/* Its list, without a device. */
+bool transform_describe(struct schedule *schedule, component_set columns, struct error *error);
 
 /* All of it for images already in the column: rows [first, first + count). */
 bool transform_rows(struct world *world, size_t first, size_t count, struct error *error);

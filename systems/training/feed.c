@@ -105,66 +105,100 @@ static bool find_scans(struct feed *feed, struct error *error) {
   return acquisition_only(&feed->pair[0], &feed->split->options, feed->arena, error);
 }
 
+/* Before any work: a sampler's table, of every pair. */
+static bool check_sampler(const struct feed *feed, struct error *error) {
+  struct arena *arena = arena_open();
+  uint32_t *table = ARENA_NEW(arena, uint32_t, actions_of(feed));
+  bool good = true;
+  for (size_t p = 0; good && p < feed->pairs; p++)
+    good = sampler_fill(feed->sampler, &feed->split->options, &feed->pair[p], table, error);
+  arena_close(arena);
+  return good;
+}
+
 static bool find_masks(struct feed *feed, struct error *error) {
   if (feed->setup.policy || feed->setup.learns) return find_scans(feed, error);
   if (!feed_pairs(feed, error) || !(feed->sampler = sampler_find(feed->split->options.train.sampler, error)))
     return false;
-  return sampler_is_heuristic(feed->sampler) ||
-         fail_usage(error,
-                    "train.sampler is %s; exact masks are of a heuristic, as random; train.method l2sr "
-                    "trains on a policy's",
-                    feed->sampler->name);
+  if (!sampler_is_heuristic(feed->sampler))
+    return fail_usage(error,
+                      "train.sampler is %s; exact masks are of a heuristic, as random; train.method l2sr "
+                      "trains on a policy's",
+                      feed->sampler->name);
+  return !is_exact(feed) || check_sampler(feed, error);
 }
 
 /* ---- describing ---------------------------------------------------------------------------------------- */
 
-static struct simulation_plan plan_of(const struct feed *feed) {
-  return (struct simulation_plan){.coils = feed->setup.made ? 0 : 1,
-                                  .policy = feed->setup.policy,
-                                  .observe_every_step = feed->setup.policy};
+/* Of data with so many slices. */
+static struct simulation_plan plan_of(const struct feed *feed, size_t slices) {
+  const struct feed_setup *setup = &feed->setup;
+  const struct options *options = &feed->split->options;
+  size_t most = options->data.most, envs = setup->batch;
+  if (most && most < slices) slices = most;
+  if (is_exact(feed) && options->world.envs > envs) envs = options->world.envs;
+  if (envs > slices && slices >= setup->batch) envs = slices;
+  return (struct simulation_plan){.slices = slices,
+                                  .envs = envs,
+                                  .together = setup->made ? 0 : envs < slices ? envs : slices,
+                                  .coils = setup->made ? 0 : 1,
+                                  .deciders = setup->policy ? DECIDES_POLICY : 0,
+                                  .observe_every_step = setup->policy,
+                                  .epoch_rows = slices,
+                                  .pairs = PAIRS_MOST,
+                                  .columns = (feed->augment.kinds ? AUGMENT_COLUMNS : 0) | setup->columns |
+                                             SET(EPOCH_slice) | SET(EPOCH_mask) | SET(PAIR_initial) |
+                                             SET(PAIR_chance),
+                                  .prefix = setup->validate ? "validation " : NULL};
 }
 
-static void describe_simulation(struct feed *feed) {
-  struct simulation *simulation = &feed->split->simulation;
-  simulation->options = &feed->split->options;
-  simulation->plan = plan_of(feed);
-  simulation->sampler = feed->setup.policy ? &sampler_policy : &sampler_list[0];
+static bool describe_simulation(struct feed *feed, const struct simulation_plan *plan, struct error *error) {
+  const struct sampler *sampler = is_exact(feed) ? feed->sampler : &sampler_list[0];
+  return simulation_describe(&feed->split->simulation, &feed->split->options, plan, sampler, error);
 }
 
 static bool build_masks(struct feed *feed, struct error *error) {
   schedule_open(&feed->masks, &component_schema);
+  schedule_name(&feed->masks, "%smasks", feed->setup.validate ? "validation " : "");
   feed_add_masks(feed, &feed->masks);
   return schedule_close(&feed->masks, error);
 }
 
 /* Training slices alone, and no benchmark's. */
 static bool find_moves(struct feed *feed, struct error *error) {
-  schedule_open(&feed->moved, &component_schema);
   if (!augment_read(&feed->augment, &feed->split->options, error)) return false;
   if (feed->setup.validate || feed->setup.made) feed->augment.kinds = 0;
-  return !feed->augment.kinds || transform_describe(&feed->moved, &feed->split->options, error);
+  return true;
+}
+
+/* Where the data are opened later, only the columns of the lists are asked for. */
+static bool describe_lists(struct feed *feed, struct error *error) {
+  const struct options *options = &feed->split->options;
+  struct simulation_plan plan = plan_of(feed, feed->setup.opens ? UINT32_MAX : lists_slices(options));
+  plan.window = !feed->setup.opens && slice_cache_planned(options, plan.slices, plan.together);
+  return describe_simulation(feed, &plan, error) && build_masks(feed, error);
 }
 
 bool feed_describe(struct feed *feed, struct split *split, const struct feed_setup *setup, struct arena *arena,
                    struct error *error) {
   *feed = (struct feed){.setup = *setup, .split = split, .arena = arena};
-  describe_simulation(feed);
-  return find_moves(feed, error) && find_masks(feed, error) && build_masks(feed, error);
+  return (find_moves(feed, error) && find_masks(feed, error) && describe_lists(feed, error)) ||
+         fail_in(error, "%s data", setup->validate ? "validation" : "training");
+}
+
+void feed_note(const struct feed *feed, struct lists *lists, const char *stage, struct arena *arena) {
+  const char *masks = feed->setup.learns ? "masks: learned" : "masks: every action by chance";
+  if (is_exact(feed))
+    lists_note_scans(lists, stage, &feed->split->simulation, arena);
+  else if (!feed->setup.validate)
+    lists_note(lists, stage, masks);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 struct simulation_plan feed_plan(const struct feed *feed, size_t slices) {
-  const struct options *options = &feed->split->options;
-  size_t batch = feed->setup.batch, envs = batch;
-  if (is_exact(feed) && options->world.envs > envs) envs = options->world.envs;
-  struct simulation_plan plan = plan_of(feed);
-  plan.slices = plan.epoch_rows = slices;
-  plan.envs = envs > slices && slices >= batch ? slices : envs;
-  plan.together = plan.envs < slices ? plan.envs : slices;
-  plan.pairs = PAIRS_MOST;
-  plan.columns = (feed->augment.kinds ? AUGMENT_COLUMNS : 0) | feed->masks.touched | SET(EPOCH_slice) |
-                 SET(EPOCH_mask) | SET(PAIR_initial) | SET(PAIR_chance);
+  struct simulation_plan plan = plan_of(feed, slices);
+  plan.columns |= feed->masks.touched;
   return plan;
 }
 
@@ -260,7 +294,7 @@ void feed_add_masks(struct feed *feed, struct schedule *schedule) {
   schedule_add(schedule, &repeat_scans, feed);
   slice_cache_add_bring(&feed->split->simulation, schedule);
   simulation_add_restart(&feed->split->simulation, schedule);
-  simulation_add_scan(&feed->split->simulation, schedule);
+  simulation_add_scan(&feed->split->simulation, schedule, NULL);
   schedule_add(schedule, &keep_masks, feed);
   schedule_add(schedule, &system_end, NULL);
 }
@@ -316,10 +350,9 @@ static const struct system bring_samples = {.name = "bring_samples",
                                             .run = run_bring};
 
 void feed_add_bring(struct feed *feed, struct schedule *schedule) {
-  struct slice_cache *cache = feed->split->simulation.cache;
-  if (!cache) return;
-  schedule_add(schedule, &bring_samples, feed)->parts |= slice_cache_parts(cache);
-  slice_cache_add_transform(cache, schedule);
+  if (!feed->split->simulation.plan.window) return;
+  schedule_add(schedule, &bring_samples, feed)->parts |= slice_cache_parts(&feed->split->simulation);
+  slice_cache_add_transform(&feed->split->simulation, schedule);
 }
 
 static void run_deal(struct world *world, void *context) {

@@ -9,6 +9,7 @@
 #define L2SR_SYSTEMS_FEED_H
 
 #include "systems/scan/transform.h"
+#include "systems/training/lists.h"
 #include "systems/training/split.h"
 
 enum { PAIRS_MOST = 32 };
@@ -21,6 +22,8 @@ struct feed_setup {
   bool policy;   /* masks by the policy that simulation.policy is set to before the first epoch */
   uint32_t round; /* of an alternation: slices are moved otherwise than in the rounds before */
   bool made;      /* slices are a benchmark's: they are not moved */
+  bool opens;     /* a device follows: else lists are described of the data as they are (lists_slices) */
+  component_set columns; /* of schedules over this data that are not the feed's */
 };
 
 struct feed {
@@ -39,7 +42,6 @@ struct feed {
   size_t pair_at;         /* of exact masks: the pair that is scanned for */
   size_t row, sample;     /* its first row of EPOCH; the first sample that is dealt */
   struct schedule masks;  /* draws those of an epoch */
-  struct schedule moved;  /* moves the slices of an epoch, as far as it is known without a device */
 };
 
 /* Of a split whose options are set, without a device: what its lists follow from. Must not move from here on.
@@ -48,6 +50,8 @@ bool feed_describe(struct feed *feed, struct split *split, const struct feed_set
                    struct arena *arena, struct error *error);
 /* What the split's simulation has room for; columns of lists that are not the feed's are the caller's. */
 struct simulation_plan feed_plan(const struct feed *feed, size_t slices);
+/* Notes how its masks are made. */
+void feed_note(const struct feed *feed, struct lists *lists, const char *stage, struct arena *arena);
 /* The split is loaded. */
 bool feed_open(struct feed *feed, struct error *error);
 void feed_close(struct feed *feed); /* one that was never opened is allowed */

@@ -25,7 +25,7 @@ void training_share_reconstructor(struct training *training) {
 /* An oracle's candidates fill more of a pass than scans do. */
 static struct reconstructor_setup fixed_setup(const struct training *training) {
   const struct simulation *simulation = &training->train.simulation;
-  size_t most = simulation->plan.oracle ? SIZE_MAX : training_scans(training);
+  size_t most = simulation->plan.deciders & DECIDES_ORACLE ? SIZE_MAX : training_scans(training);
   struct reconstructor_setup setup =
       reconstructor_setup_of(training->device, simulation->kernels, training->options, most);
   setup.planned = training->task->networks[0] != &network_fixed_reconstructor;

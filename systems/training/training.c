@@ -3,6 +3,7 @@
 
 #include "engine/base/log.h"
 #include "systems/networks/checkpoint.h"
+#include "systems/scan/slice_cache.h"
 
 #include <string.h>
 
@@ -54,6 +55,7 @@ static bool build_lists(struct training *training, struct error *error) {
   for (size_t i = 0; i < TASK_LISTS; i++) {
     if (!row[i].fill || row[i].other) continue;
     schedule_open(&training->list[i], &component_schema);
+    schedule_name(&training->list[i], "%s", row[i].name);
     row[i].fill(training, &training->list[i]);
     if (!schedule_close(&training->list[i], error)) return false;
   }
@@ -75,10 +77,27 @@ void training_run_list(struct training *training, size_t place) {
   schedule_run(&training->list[place], split->simulation.world);
 }
 
+/* What is brought into a window follows from what lists look at, so they are built before it is known. */
 static bool describe(struct training *training, struct error *error) {
+  bool (*task)(struct training *training, struct error *error) = training->task->describe;
   set_split(training, &training->train, SPLIT_TRAIN);
   set_split(training, &training->validation, SPLIT_VAL);
-  return training->task->describe(training, error) && build_lists(training, error);
+  return task(training, error) && build_lists(training, error) &&
+         (training->device || (task(training, error) && build_lists(training, error)));
+}
+
+bool training_describe_split(struct training *training, struct split *split, const struct sampler *sampler,
+                             struct error *error) {
+  size_t slices = training->device ? 1 : lists_slices(&split->options);
+  struct simulation_plan plan = training->task->plan(training, split, slices);
+  if (split == &training->validation) plan.prefix = "validation ";
+  plan.window = !training->device && slice_cache_planned(&split->options, plan.slices, plan.together);
+  return simulation_describe(&split->simulation, &split->options, &plan, sampler, error);
+}
+
+void training_note_scans(struct training *training, struct lists *lists, const char *stage, struct arena *arena) {
+  lists_note_scans(lists, stage, &training->train.simulation, arena);
+  lists_note_scans(lists, stage, &training->validation.simulation, arena);
 }
 
 bool training_describe(const struct task *task, const char *stage, struct lists *lists,
@@ -87,19 +106,21 @@ bool training_describe(const struct task *task, const char *stage, struct lists 
   const struct task_list *row = task->lists;
   if (!make(training, task, options, arena)) return fail_memory(error, "no host memory for a training");
   training->acquisition.budget = 1; /* lists do not depend on it */
-  if (!describe(training, error)) return false;
+  if (!describe(training, error) || !lists_put_data(lists, stage, &training->train.simulation, arena, error) ||
+      !lists_put_data(lists, stage, &training->validation.simulation, arena, error))
+    return false;
+  (task->note ? task->note : training_note_scans)(training, lists, stage, arena);
   for (size_t i = 0; i < TASK_LISTS; i++)
     if (row[i].name)
-      lists_put(lists, stage, row[i].name, row[i].when,
-                row[i].other ? row[i].other(training) : &training->list[i]);
+      lists_put(lists, stage, row[i].when, row[i].other ? row[i].other(training) : &training->list[i]);
   return true;
 }
 
 /* ---- data ------------------------------------------------------------------------------------------------
  */
 
-/* Columns of its lists over that split. */
-static component_set columns_of(const struct training *training, bool validates) {
+component_set training_columns(const struct training *training, const struct split *split) {
+  bool validates = split == &training->validation;
   const struct task_list *row = training->task->lists;
   component_set columns = 0;
   for (size_t i = 0; i < TASK_LISTS; i++)
@@ -112,7 +133,8 @@ static bool load_split(struct training *training, struct split *split, struct er
   size_t slices;
   if (!split_find(split, &training->config, &slices, error)) return false;
   struct simulation_plan plan = training->task->plan(training, split, slices);
-  plan.columns |= columns_of(training, validates) & ~(validates ? training->task->shares : 0);
+  plan.columns |= training_columns(training, split) & ~(validates ? training->task->shares : 0);
+  if (validates) plan.prefix = "validation ";
   if (validates) plan.kernels = training->train.simulation.kernels;
   return split_load(split, training->device, plan, &training->config, training->arena, error) &&
          (!training->task->load || training->task->load(training, split, error));

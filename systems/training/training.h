@@ -124,6 +124,8 @@ struct task {
   bool (*fits)(struct device *device, const struct options *options, const char *path, struct error *error);
   /* Without a device: what its lists follow from. The splits' options and the acquisition are set. */
   bool (*describe)(struct training *training, struct error *error);
+  /* Notes what its lists follow from; NULL: what scans of both splits are composed of. */
+  void (*note)(struct training *training, struct lists *lists, const char *stage, struct arena *arena);
   /* The split's simulation and slices are there; NULL: nothing more. */
   bool (*load)(struct training *training, struct split *split, struct error *error);
   /* Data and networks are open: opens its own state, and counts the units. */
@@ -226,6 +228,13 @@ bool training_stage(struct device *device, const struct options *options,
 bool training_describe(const struct task *task, const char *stage, struct lists *lists,
                        const struct options *options, struct arena *arena, struct error *error);
 
+/* Columns of its lists over that split's world, as far as they are built. */
+component_set training_columns(const struct training *training, const struct split *split);
+/* For tasks: the split's simulation by the task's plan, where it decides by that sampler, without a device. */
+bool training_describe_split(struct training *training, struct split *split, const struct sampler *sampler,
+                             struct error *error);
+/* What scans of both splits are composed of. */
+void training_note_scans(struct training *training, struct lists *lists, const char *stage, struct arena *arena);
 /* Its own state; wrong where the task is of another. */
 void *training_own(const struct training *training, size_t bytes);
 struct world *training_world(const struct training *training); /* of the training data */

@@ -14,23 +14,22 @@ network: {channels: 2, pools: 1}
 policy: {channels: 2, pools: 1, hidden: 8}
 train: {epochs: 1, batch: 4, initial_accelerations: [32], accelerations: [4]}
 learn: {steps: 112, scans: 8, validations: 1}
-pgmri: {epochs: 1, batch: 2, trajectories: 2}
+pgmri: {epochs: 1, batch: 2, trajectories: 2, accumulation: 1}
 tau: {steps: 2, hidden: 8}
 lbcs: {slices: 2, candidates: 3}
 Y
 run "phantom" "$l2sr" phantom data --train 1 --val 1 --test 1 --slices 4 --size 32 --rows 64 --columns 38
 
+# value KEY: of every line of the description
+value() { sed -n 's/.*"'"$1"'":"\([^"]*\)".*/\1/p' lists; }
+
 # uses METHOD: "SYSTEM reads|writes TABLE.column", one a line, of the training's lists
 uses() {
-  "$l2sr" describe schedule scene.yaml --set train.method="$1" | awk '
-    /^evaluate: / { exit }
-    /^[a-z]+: [a-z ]+ \((before|after|for|one|every|a step) / { next }
-    /^carried / { next }
-    $1 == "reads" || $1 == "writes" || $1 == "parts" {
-      for (i = 2; i <= NF; i++) print name, ($1 == "reads" ? "reads" : "writes"), $i
-      next
-    }
-    { name = $1 == "repeat" ? $2 : $1; sub(":$", "", name) }' | sort -u
+  "$l2sr" describe schedule scene.yaml --json --set train.method="$1" | grep '"list":' | grep -v '"stage":"evaluate"' >lists
+  for kind in reads writes parts; do
+    value name >names
+    value $kind | paste -d ' ' names - | awk -v kind=$kind '{ for (i = 2; i <= NF; i++) print $1, kind == "reads" ? kind : "writes", $i }'
+  done | sort -u
 }
 
 for method; do

@@ -58,18 +58,19 @@ struct run {
 
 /* ---- one method at one number of slices ---------------------------------------------------------------- */
 
+static unsigned deciders_of(const struct method *method) {
+  return (method->policy ? DECIDES_POLICY : 0) | (method->dense ? DECIDES_DENSE : 0) |
+         (method->oracle ? DECIDES_ORACLE : 0) | (method->sequence ? DECIDES_SEQUENCE : 0);
+}
+
 static bool open_simulation(struct run *run, struct error *error) {
   const struct method *method = run->method;
   struct simulation_plan plan = {.slices = run->batch,
                                  .envs = run->batch,
-                                 .score_every_step = method->dense,
+                                 .deciders = deciders_of(method),
+                                 .images = method->dense ? IMAGES_EVERY_STEP : IMAGES_AT_END,
                                  .observe_every_step = method->policy,
-                                 .unscored = true,
                                  .network = true,
-                                 .oracle = method->oracle,
-                                 .policy = method->policy,
-                                 .dense = method->dense,
-                                 .sequence = method->sequence,
                                  .rollout_steps = 1,
                                  .kernels = run->kernels};
   const struct sampler *sampler = sampler_find(method->sampler, error);

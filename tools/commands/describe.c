@@ -142,25 +142,24 @@ static const char *launches_text(const struct system *system, struct arena *aren
   return text;
 }
 
-static void print_system_json(const struct call *call, const struct list *list, const struct system *system) {
-  static const struct column columns[] = {{"stage", 0, false},  {"list", 0, false},   {"name", 0, false},
-                                          {"kind", 0, false},   {"doc", 0, false},    {"reads", 0, false},
-                                          {"writes", 0, false}, {"kernels", 0, false}, {NULL, 0, false}};
-  print_json_row(columns,
-                 (const char *const[]){list ? list->stage : "", list ? list->name : "", system->name,
-                                       system->next ? "loop" : system->run ? "system" : "end", system->doc,
-                                       set_text(system->reads, call->arena),
-                                       set_text(system->writes, call->arena),
-                                       launches_text(system, call->arena)});
+static void print_system_json(const struct call *call, const struct system *system) {
+  static const struct column columns[] = {{"name", 0, false},   {"kind", 0, false},  {"doc", 0, false},
+                                          {"reads", 0, false},  {"writes", 0, false}, {"parts", 0, false},
+                                          {"kernels", 0, false}, {NULL, 0, false}};
+  print_json_row(columns, (const char *const[]){system->name, system->next ? "loop" : "system", system->doc,
+                                                set_text(system->reads, call->arena),
+                                                set_text(system->writes, call->arena),
+                                                set_text(system->parts, call->arena),
+                                                launches_text(system, call->arena)});
 }
 
 static void print_system(const struct call *call, const struct system *system) {
   if (wants_json(call))
-    print_system_json(call, NULL, system);
+    print_system_json(call, system);
   else
-    printf("%s%s: %s\n    reads   %s\n    writes  %s\n    kernels %s\n", system->next ? "repeat " : "",
-           system->name, system->doc, set_text(system->reads, call->arena),
-           set_text(system->writes, call->arena), launches_text(system, call->arena));
+    printf("%s%s: %s\n    reads   %s\n    writes  %s\n    parts   %s\n    kernels %s\n", system->next ? "repeat " : "",
+           system->name, system->doc, set_text(system->reads, call->arena), set_text(system->writes, call->arena),
+           set_text(system->parts, call->arena), launches_text(system, call->arena));
 }
 
 static bool print_systems(struct call *call, struct error *error) {
@@ -320,12 +319,21 @@ static bool print_flags(struct call *call, struct error *error) {
 
 /* ---- a scene ------------------------------------------------------------------------------------------ */
 
+static void print_note(const struct call *call, const struct note *note) {
+  static const struct column columns[] = {{"stage", 0, false}, {"note", 0, false}, {NULL, 0, false}};
+  if (wants_json(call))
+    print_json_row(columns, (const char *const[]){note->stage, note->text});
+  else
+    printf("%s %s: %s\n", call_flag(call, "dot") ? "//" : "#", note->stage, note->text);
+}
+
 static void print_list(const struct call *call, const struct list *list) {
   const struct schedule *schedule = list->schedule;
-  for (int i = 0; wants_json(call) && i < schedule->count; i++)
-    print_system_json(call, list, &schedule->system[i]);
-  if (wants_json(call)) return;
-  printf("%s: %s (%s)\n", list->stage, list->name, list->when);
+  if (wants_json(call)) {
+    schedule_print_json(schedule, list->stage, stdout);
+    return;
+  }
+  printf("%s: %s (%s)\n", list->stage, schedule->name, list->when);
   (call_flag(call, "dot") ? schedule_print_dot : schedule_print)(schedule, stdout);
 }
 
@@ -334,6 +342,7 @@ static bool print_schedule(struct call *call, struct error *error) {
   if (!call_scene(call, call->operand[1], error) ||
       !method_lists(&lists, &call->options, call->arena, error))
     return false;
+  for (int i = 0; i < lists.notes; i++) print_note(call, &lists.note[i]);
   for (int i = 0; i < lists.count; i++) print_list(call, &lists.list[i]);
   return true;
 }

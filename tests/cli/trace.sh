@@ -1,0 +1,197 @@
+#!/bin/sh
+# What runs is what `l2sr describe schedule` prints: list by list, system by system, with the columns that each asked for.
+# trace.sh L2SR [CASE...]
+set -u
+cases=$(sed -n 's/^case_\([a-z0-9_]*\)().*/\1/p' "$0")
+. "${0%/*}/setup.sh"
+shift
+export L2SR_STRICT=1
+cat >scene.yaml <<'Y'
+data: {size: 32, path: data}
+acquisition: {horizon: [long]}
+network: {channels: 4, pools: 2}
+policy: {channels: 2, pools: 2, hidden: 16}
+train: {epochs: 1, batch: 5, initial_accelerations: [32], accelerations: [4]}
+learn: {steps: 112, scans: 8, validations: 1, log_every: 1}
+alternate: {rounds: 1, steps: 112, epochs: 1, batch: 5}
+pgmri: {epochs: 1, batch: 2, trajectories: 3}
+loupe: {rate: 0.05}
+tau: {steps: 2, hidden: 16, channels: 2, pools: 2}
+lbcs: {slices: 2, candidates: 3}
+sampler: {candidates: 3}
+evaluate: {samplers: [random], metrics: [ssim]}
+Y
+run phantom "$l2sr" phantom data --train 3 --val 1 --test 1 --slices 4 --size 32 --rows 64 --columns 38 --coils 1 --quiet
+
+# sets KEY=VALUE...: as flags
+sets() {
+  for set; do printf ' --set %s' "$set"; done
+}
+
+names() { sed -n 's/.*"name":"\([^"]*\)".*/\1/p' "$@" | sort -u; }
+run systems "$l2sr" describe systems --json
+names out >systems
+
+# same NAME: the trace since the last, and the described lists in `told`; what ran is among the systems
+same() {
+  sort -u trace >ran
+  names ran | comm -23 - systems >out
+  [ ! -s out ] || complain "$1: these are not in describe systems"
+  [ -s ran ] && sort told | diff ran - >out || { cut -d , -f 1-5,8- out >short; mv short out; complain "$1: what ran (<) is not what is described (>)"; }
+  rm -f trace
+}
+
+# train NAME KEY=VALUE...: a training, beside its description; its files are in run
+train() {
+  case_name=$1
+  shift
+  rm -rf run
+  L2SR_TRACE=trace run "train $case_name" "$l2sr" train scene.yaml --quiet --output run $(sets "$@")
+  run "describe $case_name" "$l2sr" describe schedule scene.yaml --json $(sets "$@")
+  grep '"list":' out | grep -v '"stage":"evaluate"' >told
+  same "$case_name"
+}
+
+# evaluate NAME KEY=VALUE...: likewise an evaluation
+evaluate() {
+  case_name="$1, evaluated"
+  shift
+  rm -rf results
+  L2SR_TRACE=trace run "$case_name" "$l2sr" evaluate scene.yaml --quiet --output results $(sets "$@")
+  run "describe $case_name" "$l2sr" describe schedule scene.yaml --json $(sets "$@")
+  grep '"stage":"evaluate","list":' out >told
+  same "$case_name"
+}
+
+unet=evaluate.reconstructor=run/reconstructor/best.h5
+policy="$unet evaluate.policy=run/policy_1/last.h5"
+
+# ---- methods -----------------------------------------------------------------------------------------------
+
+case_reconstructor() {
+  train reconstructor train.loss=l1
+  evaluate reconstructor evaluate.reconstructor=run/last.h5 evaluate.metrics=[ssim,ssim_uniform,psnr,nmse] evaluate.keep=[0]
+  evaluate end evaluate.reconstructor=run/last.h5 evaluate.curves=false reward.metric=psnr
+}
+case_exact() {
+  for sampler in random poisson_disc lowest_index; do train "exact masks, $sampler" train.masks=exact train.sampler=$sampler; done
+}
+case_l2s() {
+  train l2s train.method=l2s
+  evaluate l2s $policy evaluate.samplers=[random,policy,low_bias]
+}
+case_ppo() { train ppo train.method=l2s learn.algorithm=ppo learn.rows=20; }
+# where the device can keep them
+case_kept() {
+  kept='train.method=l2s train.keep_activations=always policy.channels=16 policy.pools=1'
+  rm -rf run
+  "$l2sr" train scene.yaml --quiet --output run $(sets $kept) >out 2>err
+  if grep -q 'cannot be kept' err; then echo "kept: not on this device"; else train kept $kept; fi
+}
+case_group() {
+  train group train.method=l2s learn.group=2 learn.baseline=group learn.normalise=on reward.form=compat
+  train "group and critic" train.method=l2s learn.group=2 learn.baseline=group_critic reward.form=dense world.envs=4
+}
+case_clone() {
+  train "clone oracle" train.method=l2s learn.clone=oracle learn.clone_steps=20 learn.algorithm=ppo
+  train lbcs train.method=lbcs lbcs.slices=0
+  cp run/mask_1/last.h5 mask.h5
+  train "clone lbcs" train.method=l2s learn.clone=lbcs learn.clone_steps=20 sampler.mask=mask.h5
+}
+case_l2sr() {
+  train l2sr train.method=l2sr alternate.actions=drawn alternate.augment=rounds data.augment=[flips]
+  evaluate l2sr evaluate.policy=run/policy_1/last.h5 evaluate.actions=drawn evaluate.trajectories=2
+}
+case_pgmri() {
+  train nongreedy train.method=pgmri pgmri.estimator=nongreedy
+  train greedy train.method=pgmri pgmri.estimator=greedy pgmri.baseline=false
+  evaluate pgmri $policy evaluate.curves=false
+  evaluate "pgmri under another method" $policy evaluate.curves=false train.method=reconstructor
+}
+case_loupe() {
+  train loupe train.method=loupe
+  evaluate "learned masks" evaluate.samplers=[fixed_mask,learned_mask] sampler.mask=run/last.h5
+  train "loupe of samples" train.method=loupe loupe.masks=sample network.batch=3
+}
+case_tau() {
+  train tau_step train.method=tau_step
+  evaluate "tau steps" evaluate.samplers=[tau_step,tau_step_best] sampler.tau_step=run/last.h5
+  train "tau steps that see nothing" train.method=tau_step tau.adaptive=false
+}
+case_lbcs() {
+  train lbcs train.method=lbcs
+  evaluate lbcs evaluate.samplers=[fixed_mask] sampler.mask=run/mask_1/last.h5
+}
+
+# ---- samplers, geometries, data ----------------------------------------------------------------------------
+
+case_oracles() {
+  train "a reconstructor" train.method=reconstructor
+  evaluate oracles evaluate.samplers=[oracle,average_oracle,poisson_disc,random,equispaced_one_sided] evaluate.curves=false
+  evaluate "oracles with a network" evaluate.samplers=[average_oracle,oracle] evaluate.reconstructor=run/last.h5 \
+    evaluate.metrics=[psnr] reward.metric=nmse network.batch=3
+}
+case_spokes() {
+  train spokes train.method=l2s acquisition.geometry=spokes learn.clone=oracle learn.clone_steps=20
+  evaluate spokes acquisition.geometry=spokes $policy evaluate.samplers=[uniform,oracle,average_oracle]
+  train "mask of spokes" train.method=lbcs acquisition.geometry=spokes
+}
+case_points() {
+  train "points, exact masks" train.masks=exact train.sampler=variable_density acquisition.geometry=points
+  evaluate points acquisition.geometry=points evaluate.samplers=[random,variable_density_gaussian] evaluate.reconstructor=run/last.h5
+  train "loupe of points" train.method=loupe acquisition.geometry=points
+  evaluate "learned points" acquisition.geometry=points evaluate.samplers=[fixed_mask,learned_mask] sampler.mask=run/last.h5
+  train "tau steps of points" train.method=tau_step acquisition.geometry=points tau.steps=1
+  evaluate "points in tau steps" acquisition.geometry=points evaluate.samplers=[tau_step] sampler.tau_step=run/last.h5
+  train "mask of points" train.method=lbcs acquisition.geometry=points acquisition.budget=3
+}
+case_measured() {
+  train measured train.method=l2s data.source=kspace data.kspace=measured
+  evaluate measured data.source=kspace data.kspace=measured $policy evaluate.samplers=[random,oracle]
+}
+case_complex() {
+  complex='network.input=complex data.scale=0.0001'
+  train complex $complex
+  evaluate complex $complex evaluate.reconstructor=run/last.h5
+  train "complex loupe" $complex train.method=loupe
+  train "complex tau steps" $complex train.method=tau_step
+  evaluate "complex tau steps" $complex evaluate.samplers=[tau_step] sampler.tau_step=run/last.h5 evaluate.reconstructor=run/last.h5
+  train "complex measured" $complex data.source=kspace data.kspace=measured
+}
+case_augment() { train augment data.augment=[flips,turns]; }
+case_window() {
+  window='data.window=5 learn.scans=4 world.envs=4'
+  train "window of training data" $window train.method=l2sr data.augment=[shifts]
+  evaluate "window of less than all" data.window=3 world.envs=3 $policy evaluate.keep=[1]
+  evaluate "window of all" data.window=4 world.envs=3 $policy
+  train "exact masks in a window" data.window=3 train.batch=3 world.envs=3 train.masks=exact
+  train "masks in a window" data.window=3 train.batch=3 data.augment=[flips]
+  train "mask in a window" data.window=3 world.envs=3 train.method=lbcs
+  train "tau steps in a window" data.window=3 train.batch=3 train.method=tau_step
+  train "trajectories in a window" data.window=3 world.envs=3 train.method=pgmri
+  train "learned masks in a window" data.window=3 train.batch=3 train.method=loupe
+  train "a teacher in a window" $window train.method=l2s learn.clone=oracle learn.clone_steps=20
+  train "a part of the data" data.window=3 train.batch=3 data.most=3
+}
+
+# What a run would refuse is not described; what only data or a device tell is said.
+case_told() {
+  exact='--set train.masks=exact'
+  refuse 2 "unknown sampler 'nonsense'" describe schedule scene.yaml $exact --set train.sampler=nonsense
+  refuse 2 'train.sampler is oracle' describe schedule scene.yaml $exact --set train.sampler=oracle
+  refuse 2 'does not choose among lines' describe schedule scene.yaml $exact --set train.sampler=uniform
+  run "no data" "$l2sr" describe schedule scene.yaml --set data.window=3 --set data.path=none
+  says out '# assumed: there are more slices than data.window'
+  says out 'bring_samples'
+  run "no policy" "$l2sr" describe schedule scene.yaml --set train.method=pgmri --set evaluate.policy=none.h5
+  says out 'none.h5 is not there yet: it is taken for a policy of train.method pgmri'
+  says out 'evaluate: scan by policy (all scans of policy)'
+  says out '# assumed: all slices fit on the device'
+  run "l2s" "$l2sr" describe schedule scene.yaml --set train.method=l2s
+  says out '# assumed: the device keeps no activations of a rollout'
+}
+
+[ $# -gt 0 ] || set -- $cases
+for case; do "case_$case"; done
+echo "$tried tried, $failed failed"
+[ $failed = 0 ]
