@@ -17,6 +17,7 @@ void path_forward(struct path *path, size_t images) {
   REQUIRE(images <= path->batch, "%zu images; a pass takes %zu", images, path->batch);
   if (path->blocks) blocks_forward(path->blocks, pass->ends.input, pass->ends.output, images);
   graph_tell(path->graph, GRAPH_FORWARD);
+  graph_tell(path->graph, GRAPH_PASSED);
   if (!path->blocks || path->heads) path_forward_heads(path, images);
 }
 
@@ -28,6 +29,7 @@ void path_backward(struct path *path, size_t images, double scale, bool input) {
     graph_backward(pass->graph);
   }
   graph_tell(path->graph, GRAPH_BACKWARD);
+  graph_tell(path->graph, GRAPH_RETURNED);
   if (!path->blocks) return;
   blocks_backward(path->blocks, pass->ends.input, pass->ends.output_gradient, images, scale);
   if (input) blocks_input_gradient(path->blocks, pass->ends.input_gradient, images);

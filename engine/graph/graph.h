@@ -102,8 +102,8 @@ struct graph_buffer {
   size_t bytes;
 };
 
-/* What happens to a network. */
-enum graph_effect { GRAPH_CLEARED, GRAPH_FORWARD, GRAPH_BACKWARD, GRAPH_LEARNED };
+/* What happens to a network; the last two: a whole pass from its input to its output, and back. */
+enum graph_effect { GRAPH_CLEARED, GRAPH_FORWARD, GRAPH_BACKWARD, GRAPH_LEARNED, GRAPH_PASSED, GRAPH_RETURNED };
 
 struct graph {
   struct arena *arena;

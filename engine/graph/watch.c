@@ -13,12 +13,13 @@ static void see_effect(void *context, enum graph_effect effect) {
   } uses[] = {[GRAPH_CLEARED] = {0, CLEARED},
               [GRAPH_FORWARD] = {PARAMETERS, ACTIVATIONS},
               [GRAPH_BACKWARD] = {PARAMETERS | ACTIVATIONS | CLEARED, GRADIENTS},
-              [GRAPH_LEARNED] = {PARAMETERS | MOMENTS | GRADIENTS, PARAMETERS | MOMENTS}};
+              [GRAPH_LEARNED] = {PARAMETERS | MOMENTS | GRADIENTS, PARAMETERS | MOMENTS},
+              [GRAPH_RETURNED] = {0, 0}};
   const struct watch *watch = context;
   component_set reads = (component_set)uses[effect].reads << watch->columns,
                 writes = (component_set)uses[effect].writes << watch->columns;
-  if (effect == GRAPH_FORWARD) reads |= watch->in, writes |= watch->out;
-  if (effect == GRAPH_BACKWARD) reads |= watch->out_gradient;
+  if (effect == GRAPH_PASSED) reads |= watch->in, writes |= watch->out;
+  if (effect == GRAPH_RETURNED) reads |= watch->out_gradient;
   watch_touch(watch, reads, writes);
 }
 

@@ -14,7 +14,7 @@ enum watch_column { WATCH_PARAMETERS, WATCH_MOMENTS, WATCH_ACTIVATIONS, WATCH_CL
 struct watch {
   unsigned columns; /* the first of them */
   component_set in, out,
-      out_gradient; /* its ports: a forward pass reads and writes them, a backward pass reads the last */
+      out_gradient; /* its ports: a whole pass reads and writes them, one back reads the last */
   bool quiet;       /* what is done to it is part of what another network does */
 };
 
