@@ -385,7 +385,7 @@ static void methods_train_on_rectangles(void **state) {
 
 static l2sr_env *open_env(float *images) {
   static const char *const overrides[] = {"acquisition.initial_lines=3"};
-  struct l2sr_slices slices = {.values = images, .count = 3, .height = 30, .width = 40};
+  struct l2sr_slices slices = {.bytes = sizeof slices, .values = images, .count = 3, .height = 30, .width = 40};
   struct l2sr_config config = {
       .bytes = sizeof config, .overrides = overrides, .override_count = 1, .slices = &slices, .envs = 4};
   l2sr_env *env;

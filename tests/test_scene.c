@@ -272,13 +272,6 @@ static void overlong_values_are_refused(void **state) {
                  "the list is too long");
 }
 
-static void many_sections_are_refused(void **state) {
-  const char *text = "";
-  (void)state;
-  for (int i = 0; i < 33; i++) text = arena_text(folder.arena, "%ss%d: {}\n", text, i);
-  expect_refusal(text, 33, "too many sections");
-}
-
 static void files_that_cannot_be_read_are_named(void **state) {
   struct error error;
   (void)state;
@@ -436,7 +429,6 @@ int main(void) {
       TEST(broken_yaml_is_refused),
       TEST(nul_bytes_are_refused),
       TEST(overlong_values_are_refused),
-      TEST(many_sections_are_refused),
       TEST(files_that_cannot_be_read_are_named),
       TEST(readings_are_limited),
       TEST(a_file_that_is_no_scene_is_not_read_to_its_end),

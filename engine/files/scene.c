@@ -151,7 +151,7 @@ static bool read_root(struct walk *walk, struct error *error) {
   for (;;) {
     if (!next_event(walk, error)) return false;
     if (walk->event.type == YAML_MAPPING_END_EVENT) return true;
-    if (count == 32) return fail_usage(error, "%s:%zu: too many sections", walk->path, line_of(walk));
+    REQUIRE(count < 32, "a table of options has at most 32 sections");
     char *section = sections[count];
     if (!copy_scalar(walk, section, KEY, error)) return false;
     for (size_t i = 0; i < count; i++)

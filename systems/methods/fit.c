@@ -160,9 +160,9 @@ static size_t parts_bytes(const struct training *training) {
 
 static bool open_loss(struct training *training, struct error *error) {
   struct fitting *fitting = training->own;
-  size_t n = training->options->data.size;
+  const struct scan_shape shape = scan_shape_of(training->options);
   if (!loss_open(&fitting->loss, training->device, training->train.simulation.kernels,
-                 (enum loss_kind)training->options->train.loss, n, n, training->reconstructor.batch, error))
+                 (enum loss_kind)training->options->train.loss, shape.height, shape.width, training->reconstructor.batch, error))
     return false;
   fitting->parts = device_buffer(training->device, parts_bytes(training), "the losses", error);
   fitting->part = arena_try(training->arena, parts_bytes(training));
