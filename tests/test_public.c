@@ -1407,8 +1407,11 @@ static void a_limit_of_files_is_an_error(struct l2sr_config config) {
   REFUSED(L2SR_BAD_FILE, "`ulimit -f` says how large a file may be", l2sr_train(&config, in_folder("large"), 0, NULL, NULL));
   limited.rlim_cur = 8192;
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &limited), 0);
-  REFUSED(L2SR_FAILED, "this process may write 0.007812 MiB (ulimit -f, RLIMIT_FSIZE); set the limit to unlimited",
-          l2sr_train(&config, in_folder("larger"), 0, NULL, NULL));
+  enum l2sr_code code = l2sr_train(&config, in_folder("larger"), 0, NULL, NULL);
+  if (code == L2SR_BAD_FILE) /* the driver needs no files */
+    assert_non_null(strstr(l2sr_last_error(), "`ulimit -f` says how large a file may be"));
+  else
+    REFUSED(L2SR_FAILED, "this process may write 0.007812 MiB (ulimit -f, RLIMIT_FSIZE); set the limit to unlimited", code);
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &before) | sigaction(SIGXFSZ, &drivers, NULL), 0);
   assert_int_equal(sigpending(&pending) | pthread_sigmask(SIG_BLOCK, NULL, &mask), 0);
   assert_int_equal(sigismember(&pending, SIGXFSZ) | sigismember(&mask, SIGXFSZ), 0);

@@ -133,8 +133,8 @@ static void see_kspace(struct doubts *doubts, const struct volume *volume, const
                             .height = volume->height,
                             .width = volume->width,
                             .kspace = kspace,
-                            .column = line_energy(doubts, COLUMNS, volume->width),
-                            .row = line_energy(doubts, ROWS, volume->height)};
+                            .column_energy = line_energy(doubts, COLUMNS, volume->width),
+                            .row_energy = line_energy(doubts, ROWS, volume->height)};
   const char *what;
   sampled_sum(&sampled);
   see_neighbours(doubts, volume, kspace);

@@ -6,9 +6,15 @@
 #ifndef L2SR_SYSTEMS_FORMAT_H
 #define L2SR_SYSTEMS_FORMAT_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "engine/base/arena.h"
 #include "engine/base/error.h"
-#include "systems/data/volume.h"
+
+struct options;
+struct volume;
 
 /* In the order in which they are asked for a file; new files are written as the first one has them. */
 #define VOLUME_FORMATS(X) X(hdf5) X(memory)

@@ -4,6 +4,7 @@
 #include "engine/files/store.h"
 #include "systems/data/format.h"
 #include "systems/data/layout.h"
+#include "systems/data/volume.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,6 +1,7 @@
 /* Slices in the program's memory as a data set: neighbours of one number are a volume. */
 #include "systems/data/dataset.h"
 #include "systems/data/format.h"
+#include "systems/data/volume.h"
 
 #include <string.h>
 

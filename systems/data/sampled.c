@@ -7,19 +7,19 @@ static const double EMPTY = 1e-13;
 
 void sampled_sum(struct sampled *sampled) {
   size_t height = sampled->height, width = sampled->width;
-  memset(sampled->column, 0, sizeof *sampled->column * width);
-  memset(sampled->row, 0, sizeof *sampled->row * height);
+  memset(sampled->column_energy, 0, sizeof *sampled->column_energy * width);
+  memset(sampled->row_energy, 0, sizeof *sampled->row_energy * height);
   sampled->zeros = 0;
   for (size_t line = 0; line < sampled->coils * height; line++) {
     const float *from = sampled->kspace + 2 * line * width;
     double sum = 0;
     for (size_t x = 0; x < width; x++) {
       double energy = (double)from[2 * x] * from[2 * x] + (double)from[2 * x + 1] * from[2 * x + 1];
-      sampled->column[x] += energy;
+      sampled->column_energy[x] += energy;
       sum += energy;
       sampled->zeros += energy == 0;
     }
-    sampled->row[line % height] += sum;
+    sampled->row_energy[line % height] += sum;
   }
 }
 
@@ -55,9 +55,9 @@ static double empty_fraction(const double *energy, size_t count) {
 static double masked_edge(const struct sampled *sampled) {
   size_t width = sampled->width, left_out = 0;
   if (!sampled->mask || sampled->mask_entries != width) return 0;
-  struct filled filled = find_filled(sampled->column, width);
+  struct filled filled = find_filled(sampled->column_energy, width);
   for (size_t x = 0; x < width; x++) {
-    bool empty = sampled->column[x] <= filled.limit;
+    bool empty = sampled->column_energy[x] <= filled.limit;
     if (!sampled->mask[x] && !empty) return 0;
     left_out += !sampled->mask[x];
   }
@@ -81,8 +81,8 @@ static double masked_samples(const struct sampled *sampled) {
 double sampled_missing(const struct sampled *sampled, const char **what) {
   size_t samples = sampled->coils * sampled->height * sampled->width;
   if (sampled->zeros == samples) return 0;
-  double columns = empty_fraction(sampled->column, sampled->width),
-         rows = empty_fraction(sampled->row, sampled->height), edge = columns ? 0 : masked_edge(sampled),
+  double columns = empty_fraction(sampled->column_energy, sampled->width),
+         rows = empty_fraction(sampled->row_energy, sampled->height), edge = columns ? 0 : masked_edge(sampled),
          points = (double)sampled->zeros / (double)samples, masked = masked_samples(sampled);
   *what = rows > columns ? "rows" : "columns";
   if (columns || rows) return rows > columns ? rows : columns;

@@ -9,7 +9,7 @@
 struct sampled {
   size_t coils, height, width;
   const float *kspace;  /* [coils][height][width], float pairs */
-  double *column, *row; /* [width], [height]: energies over all coils, which sampled_sum fills */
+  double *column_energy, *row_energy; /* [width], [height]: energies over all coils, which sampled_sum fills */
   size_t zeros;         /* samples */
   const uint8_t
       *mask; /* what the file says of columns [width], or of samples [height][width]; NULL: nothing */

@@ -143,8 +143,8 @@ static bool check_sampled(void *file, const struct volume *volume, struct error 
   double missing = 0;
   float *slice = arena_try_array(arena, sizeof *slice, volume_slice_floats(volume));
   bool good = slice || fail_memory(error, "no host memory for a slice of %s", volume->path);
-  sampled.column = ARENA_NEW(arena, double, volume->width);
-  sampled.row = ARENA_NEW(arena, double, volume->height);
+  sampled.column_energy = ARENA_NEW(arena, double, volume->width);
+  sampled.row_energy = ARENA_NEW(arena, double, volume->height);
   sampled.kspace = slice;
   if (good) volume->format->read_mask(file, volume, arena, &sampled.mask, &sampled.mask_entries);
   for (size_t s = volume->slices / 2; good && s < volume->slices; s++) {

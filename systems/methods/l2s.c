@@ -227,7 +227,7 @@ static void count_rollouts(struct training *training) {
   training->event_per = 1;
 }
 
-static bool open(struct training *training, struct error *error) {
+static bool open_state(struct training *training, struct error *error) {
   struct learning *learning = learning_of(training);
   open_rollout(training);
   if (!policy_task_room(training, learning->rollout.rows, "learn.scans", error) ||
@@ -243,11 +243,11 @@ static bool open(struct training *training, struct error *error) {
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
-static bool write(const struct training *training, struct store *store, struct error *error) {
+static bool write_state(const struct training *training, struct store *store, struct error *error) {
   return store_put_number(store, "first_scan", learning_of(training)->first_scan, error);
 }
 
-static bool read(struct training *training, struct store *store, struct error *error) {
+static bool read_state(struct training *training, struct store *store, struct error *error) {
   uint32_t expected = learning_of(training)->first_scan;
   double scan;
   if (!checkpoint_whole(store, "first_scan", UINT32_MAX, &scan, error)) return false;
@@ -331,13 +331,13 @@ const struct task task_policy = {
     .describe = describe,
     .note = note,
     .load = policy_task_load,
-    .open = open,
+    .open = open_state,
     .step = learn_step,
     .look = learn_look,
     .validate = policy_task_validate,
     .picture = policy_task_picture,
-    .write = write,
-    .read = read};
+    .write = write_state,
+    .read = read_state};
 
 const struct method method_l2s = {
     .name = "l2s",

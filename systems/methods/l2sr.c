@@ -23,7 +23,7 @@ static void fill_update(struct training *training, struct schedule *schedule) {
   fit_fill_update(training, schedule, NULL);
 }
 
-static bool open(struct training *training, struct error *error) {
+static bool open_units(struct training *training, struct error *error) {
   training_made_from(training, "actions", training->config.drawn ? "drawn" : "best");
   return fit_open(training, error);
 }
@@ -42,7 +42,7 @@ const struct task task_round = {
     .score = EPOCH_VAL_SCORE,
     .check = fit_check,
     .describe = describe,
-    .open = open};
+    .open = open_units};
 
 /* ---- the method ------------------------------------------------------------------------------------------
  */

@@ -247,7 +247,7 @@ static void count_steps(struct training *training) {
            plural(slices));
 }
 
-static bool open(struct training *training, struct error *error) {
+static bool open_search(struct training *training, struct error *error) {
   if (!count_slices(training, error) || !open_mask(training, error)) return false;
   count_steps(training);
   return true;
@@ -341,7 +341,7 @@ static bool write_mask(const struct training *training, struct arena *arena, str
          store_write(store, "order", STORE_U32, 1, &taken, order, false, error);
 }
 
-static bool write(const struct training *training, struct store *store, struct error *error) {
+static bool write_search(const struct training *training, struct store *store, struct error *error) {
   struct arena *arena = arena_open();
   bool good = store_put_text(store, "network", training->task->network, error) &&
               store_put_text(store, "scan_geometry", geometry_of(&training->acquisition)->name, error) &&
@@ -382,7 +382,7 @@ static bool read_order(struct training *training, struct arena *arena, struct st
   return good && device_finish(world_device(world), error);
 }
 
-static bool read(struct training *training, struct store *store, struct error *error) {
+static bool read_search(struct training *training, struct store *store, struct error *error) {
   struct arena *arena = arena_open();
   bool good = read_order(training, arena, store, error);
   arena_close(arena);
@@ -434,12 +434,12 @@ const struct task task_lbcs = {
     .check = check,
     .describe = describe,
     .load = load,
-    .open = open,
+    .open = open_search,
     .step = step,
     .look = look,
     .validate = validate,
-    .write = write,
-    .read = read};
+    .write = write_search,
+    .read = read_search};
 
 const struct method method_lbcs = {
     .name = "lbcs",

@@ -145,7 +145,7 @@ static bool count_updates(struct training *training, struct error *error) {
   return true;
 }
 
-static bool open(struct training *training, struct error *error) {
+static bool open_rollout(struct training *training, struct error *error) {
   struct pgmri *pgmri = pgmri_of(training);
   pgmri->group = group_of(training->options);
   pgmri->slices = training->train.report.slices;
@@ -294,7 +294,7 @@ const struct task task_pgmri = {
     .fits = fits,
     .describe = describe,
     .load = policy_task_load,
-    .open = open,
+    .open = open_rollout,
     .step = step,
     .look = look,
     .validate = policy_task_validate,

@@ -1,8 +1,8 @@
 #include "systems/training/split.h"
 
-#include "systems/training/training.h"
-
 #include <string.h>
+
+#include "systems/training/training_config.h"
 
 bool split_find(struct split *split, const struct training_config *config, size_t *slices, struct error *error) {
   size_t most = split->options.data.most;
