@@ -66,8 +66,7 @@ static int close_folder(void **state) {
   return 0;
 }
 
-/* ---- in double -------------------------------------------------------------------------------------------
- */
+/* ---- in double ----------------------------------------------------------------------------------------- */
 
 /* Along `count` values at `stride`: the centred orthonormal transform, in place. */
 static void turn_line(double complex *line, size_t stride, size_t n, int sign) {
@@ -115,8 +114,7 @@ static void observe_slowly(const struct file *file, const uint8_t *cells, double
   for (size_t i = 0; i < N * N; i++) magnitude[i] = sqrt(magnitude[i]);
 }
 
-/* ---- scans -----------------------------------------------------------------------------------------------
- */
+/* ---- scans --------------------------------------------------------------------------------------------- */
 
 struct bench {
   struct dataset dataset;

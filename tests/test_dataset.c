@@ -43,8 +43,7 @@ static void set(const char *assignment) {
   assert_good(scene_assign(&option_table, &options, folder.arena, assignment, "test", &error), &error);
 }
 
-/* ---- made-up volumes --------------------------------------------------------------------------------------
- */
+/* ---- made-up volumes ----------------------------------------------------------------------------------- */
 
 struct made {
   const char *key; /* NULL: reconstruction_esc */
@@ -112,8 +111,7 @@ static void expect_refusal(const char *part) {
   assert_holds(error.text, part);
 }
 
-/* ---- what the middle slices show ------------------------------------------------------------------------
- */
+/* ---- what the middle slices show ----------------------------------------------------------------------- */
 
 /* Makes three slices of pixels that differ, or that are all `value`, which has no contrast. */
 static void make_pixels(const char *name, bool good, float value) {
@@ -147,8 +145,7 @@ static void volumes_of_nothing_are_said(void **state) {
   dataset_close(&dataset);
 }
 
-/* ---- selection by name ------------------------------------------------------------------------------------
- */
+/* ---- selection by name --------------------------------------------------------------------------------- */
 
 static void make_named(size_t count) {
   for (size_t i = 0; i < count; i++) {
@@ -263,8 +260,7 @@ static void hidden_files_are_no_volumes(void **state) {
   dataset_close(&dataset);
 }
 
-/* ---- splits -----------------------------------------------------------------------------------------------
- */
+/* ---- splits -------------------------------------------------------------------------------------------- */
 
 static void splits_are_folders_of_three_names(void **state) {
   (void)state;
@@ -687,8 +683,7 @@ static void only_the_acquisition_is_kept(void **state) {
   expect_refusal("3 by data.acquisition");
 }
 
-/* ---- slices and sizes -------------------------------------------------------------------------------------
- */
+/* ---- slices and sizes ---------------------------------------------------------------------------------- */
 
 static void the_centre_is_the_middle_half(void **state) {
   static const size_t cases[][3] = {/* slices: first, count */ {2, 0, 1},
@@ -742,8 +737,7 @@ static void reconstructions_come_before_kspace(void **state) {
   dataset_close(&dataset);
 }
 
-/* ---- refusals ---------------------------------------------------------------------------------------------
- */
+/* ---- refusals ------------------------------------------------------------------------------------------ */
 
 static void folders_without_volumes_are_refused(void **state) {
   (void)state;
@@ -1192,8 +1186,7 @@ static void volumes_of_another_type_are_broken(void **state) {
                        "holds complex numbers; it must hold real ones");
 }
 
-/* ---- k-space with a mask beside it ----------------------------------------------------------------------
- */
+/* ---- k-space with a mask beside it --------------------------------------------------------------------- */
 
 enum { SIDE = 16, COILS = 2 };
 

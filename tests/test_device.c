@@ -66,8 +66,7 @@ static bool build(struct device *device, const char *options, struct error *erro
   return true;
 }
 
-/* ---- four processes at once: they must start before this one uses OpenCL --------------------------------
- */
+/* ---- four processes at once: they must start before this one uses OpenCL ------------------------------- */
 
 static _Noreturn void build_in_child(int gate) {
   struct device device;
@@ -102,8 +101,7 @@ static void processes_share_one_cache(void **state) {
   assert_holds(support_only_entry(&folder, cache), ".clbin");
 }
 
-/* ---- choosing a device
- * --------------------------------------------------------------------------------------- */
+/* ---- choosing a device --------------------------------------------------------------------------------- */
 
 static void expect_opens(const char *select) {
   struct device device;
@@ -171,8 +169,7 @@ static void a_cpu_has_no_gpu_fast_path(void **state) {
   if (!(device->facts.kind & CL_DEVICE_TYPE_GPU)) assert_int_equal(device->facts.maker, MAKER_OTHER);
 }
 
-/* ---- buffers and failures
- * ------------------------------------------------------------------------------------ */
+/* ---- buffers and failures ------------------------------------------------------------------------------ */
 
 static cl_mem make_buffer(struct device *device, size_t bytes) {
   struct error error;
@@ -274,8 +271,7 @@ static void codes_have_names(void **state) {
   assert_string_equal(device_code_name(-12345), "an OpenCL error");
 }
 
-/* ---- programs
- * -------------------------------------------------------------------------------------------------- */
+/* ---- programs ------------------------------------------------------------------------------------------ */
 
 static void hashes_are_sha256(void **state) {
   char hex[65];
@@ -430,8 +426,7 @@ static void a_cache_that_cannot_be_written_is_done_without(void **state) {
   assert_int_equal(support_count(folder.path), 1);
 }
 
-/* ---- rows against kernels
- * ---------------------------------------------------------------------------------------- */
+/* ---- rows against kernels ------------------------------------------------------------------------------ */
 
 static struct kernels *open_kernels(struct device *device, const struct kernel_table *table) {
   struct kernels *kernels;
@@ -553,8 +548,7 @@ static void a_macro_that_was_not_given_is_no_number(void **state) {
   kernels_close(kernels);
 }
 
-/* ---- launches
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- launches ------------------------------------------------------------------------------------------ */
 
 static void launches_cover_every_row(void **state) {
   enum { ROWS = 65 };

@@ -199,8 +199,7 @@ static void budgets_are_exact_at_full_size(void **state) {
   }
 }
 
-/* ---- many entries: a tree of blocks (kernels/tree.cl) ----------------------------------------------------
- */
+/* ---- many entries: a tree of blocks (kernels/tree.cl) -------------------------------------------------- */
 
 enum { MANY = 1024 };
 

@@ -40,8 +40,7 @@ static void set(const char *assignment) {
   assert_good(scene_assign(&option_table, &options, folder.arena, assignment, "test", &error), &error);
 }
 
-/* ---- volumes and worlds -----------------------------------------------------------------------------------
- */
+/* ---- volumes and worlds -------------------------------------------------------------------------------- */
 
 static float *draw(size_t count) {
   float *values = ARENA_NEW(folder.arena, float, count);
@@ -139,8 +138,7 @@ static void expect_near(double got, double want, double tolerance) {
   fail_msg("%.9g; expected %.9g +- %.3g", got, want, tolerance);
 }
 
-/* ---- padding and cropping ---------------------------------------------------------------------------------
- */
+/* ---- padding and cropping ------------------------------------------------------------------------------ */
 
 /* The rule as PROTOCOL 1.2 writes it: pads, then crops, one whole image after the other. */
 static const float *pad_and_crop(const float *image, size_t height, size_t width, size_t pad,
@@ -203,8 +201,7 @@ static void crops_start_where_the_protocol_says(void **state) {
   assert_true(crop[128 * 128 - 1] == 1 + 223 * 320 + 223);
 }
 
-/* ---- images from k-space ----------------------------------------------------------------------------------
- */
+/* ---- images from k-space ------------------------------------------------------------------------------- */
 
 struct kspace {
   size_t slices, coils, height, width, image_height, image_width;
@@ -331,8 +328,7 @@ static void images_from_kspace_are_padded(void **state) {
   unload(&loaded);
 }
 
-/* ---- what is computed of a slice --------------------------------------------------------------------------
- */
+/* ---- what is computed of a slice ----------------------------------------------------------------------- */
 
 static void moments(const float *image, size_t count, double *mean, double *std, double *peak) {
   double sum = 0, square = 0;
@@ -427,8 +423,7 @@ static void rows_outside_the_range_stay(void **state) {
   unload(&loaded);
 }
 
-/* ---- data ranges ------------------------------------------------------------------------------------------
- */
+/* ---- data ranges --------------------------------------------------------------------------------------- */
 
 /* Two volumes of two slices; in each the second slice is brighter. */
 static void make_ranges(void) {
@@ -529,8 +524,7 @@ static void ranges_are_of_loaded_slices(void **state) {
   unload(&loaded);
 }
 
-/* ---- broken and constant ----------------------------------------------------------------------------------
- */
+/* ---- broken and constant ------------------------------------------------------------------------------- */
 
 /* Volumes 0, 1 and 2 of four slices each; slice 1 of volume `broken` has one such pixel. */
 static void make_broken(size_t broken, float value) {
@@ -693,8 +687,7 @@ static void constant_slices_of_a_dropped_volume_do_not_count(void **state) {
   }
 }
 
-/* ---- data that are not what they seem ---------------------------------------------------------------------
- */
+/* ---- data that are not what they seem ------------------------------------------------------------------ */
 
 /* Read all the same, but for data.strict. NULL: no doubt. */
 static void expect_doubt(struct device *device, const char *part) {
@@ -950,8 +943,7 @@ static void nothing_usable_is_refused(void **state) {
   expect_refusal(*state, ": 1 broken volume, 0 constant slices;");
 }
 
-/* ---- number and order -------------------------------------------------------------------------------------
- */
+/* ---- number and order ---------------------------------------------------------------------------------- */
 
 static void most_is_a_limit(void **state) {
   make_broken(0, NAN);

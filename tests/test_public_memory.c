@@ -37,8 +37,7 @@ static struct l2sr_config config_of(void) {
                               .envs = ENVS};
 }
 
-/* ---- an allocator that counts and refuses ---------------------------------------------------------------
- */
+/* ---- an allocator that counts and refuses -------------------------------------------------------------- */
 
 struct piece {
   struct counter *owner;
@@ -102,8 +101,7 @@ static void play_scans(l2sr_env *env, uint32_t steps) {
   }
 }
 
-/* ---- tests ----------------------------------------------------------------------------------------------
- */
+/* ---- tests --------------------------------------------------------------------------------------------- */
 
 static void all_memory_comes_back(void **state) {
   static struct counter counter = COUNTER;

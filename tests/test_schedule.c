@@ -140,8 +140,7 @@ static void close_scene(struct scene *scene) {
   kernels_close(scene->kernels);
 }
 
-/* ---- what follows from the declarations
- * -------------------------------------------------------------------- */
+/* ---- what follows from the declarations ---------------------------------------------------------------- */
 
 static void carried_columns_are_read_before_written(void **state) {
   const struct system *const whole[] = {&observe, &score, NULL}, *const none[] = {NULL};
@@ -229,8 +228,7 @@ static void schedules_are_drawn(void **state) {
                                      "}\n");
 }
 
-/* ---- loops
- * --------------------------------------------------------------------------------------------------- */
+/* ---- loops --------------------------------------------------------------------------------------------- */
 
 static char order[32];
 
@@ -515,8 +513,7 @@ static void parts_are_printed(void **state) {
   free(text);
 }
 
-/* ---- worlds
- * -------------------------------------------------------------------------------------------------- */
+/* ---- worlds -------------------------------------------------------------------------------------------- */
 
 static void worlds_give_back_what_they_take(void **state) {
   struct device *device = *state;
@@ -653,8 +650,7 @@ static void a_column_too_large_says_how_many_rows_fit(void **state) {
   assert_int_equal(device->bytes, before);
 }
 
-/* ---- running a step
- * -------------------------------------------------------------------------------------------- */
+/* ---- running a step ------------------------------------------------------------------------------------ */
 
 static void a_step_runs_and_allocates_nothing(void **state) {
   static const uint32_t scans[7] = {0, 1, 2, 3, 4, 5, 6};
@@ -692,8 +688,7 @@ static void kernels_of_a_step_are_checked_before_it(void **state) {
   close_scene(&scene);
 }
 
-/* ---- the guards: seen before OpenCL is, so that a child of this process may find them
- * --------------------------- */
+/* ---- the guards: seen before OpenCL is, so that a child of this process may find them ------------------ */
 
 struct access {
   struct world *world;

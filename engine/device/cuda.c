@@ -6,8 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- what CUDA's and OpenCL's headers would declare ------------------------------------------------------
- */
+/* ---- what CUDA's and OpenCL's headers would declare ---------------------------------------------------- */
 
 typedef int cu_result, cu_device;
 typedef void *cu_context;
@@ -80,8 +79,7 @@ static bool refuse(const struct cuda *cuda, const char *what, cu_result code, st
                  code);
 }
 
-/* ---- the driver's functions ------------------------------------------------------------------------------
- */
+/* ---- the driver's functions ---------------------------------------------------------------------------- */
 
 /* A symbol as a pointer to a function, which C converts from no pointer to data. */
 static bool find(void *library, const char *symbol, void *pointer) {
@@ -149,8 +147,7 @@ int cuda_number(const struct cuda *cuda) {
   return cuda->number;
 }
 
-/* ---- memory ----------------------------------------------------------------------------------------------
- */
+/* ---- memory -------------------------------------------------------------------------------------------- */
 
 /* OpenCL owns the descriptor from then on. */
 static cl_int import(struct cuda *cuda, struct cuda_piece *piece, int descriptor) {
@@ -262,8 +259,7 @@ bool cuda_wait(struct cuda *cuda, struct error *error) {
   return !code || refuse(cuda, "to wait for what is under way", code, error);
 }
 
-/* ---- what stays -----------------------------------------------------------------------------------------
- */
+/* ---- what stays ---------------------------------------------------------------------------------------- */
 
 /* With NVIDIA's driver 580 a process hung when it closed its only handle whose arrays were CUDA's memory.
  * While another such handle was open none hung, nor did processes that ended without releasing anything. So
@@ -297,8 +293,7 @@ static bool keep_memory(struct cuda *cuda, struct error *error) {
   return false;
 }
 
-/* ---- opening and closing --------------------------------------------------------------------------------
- */
+/* ---- opening and closing ------------------------------------------------------------------------------- */
 
 bool cuda_open(struct cuda **opened, struct device *device, struct arena *arena, struct error *error) {
   if (device->facts.maker != MAKER_NVIDIA)

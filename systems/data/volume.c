@@ -122,8 +122,7 @@ static bool complete(struct volume *volume, const struct options *options, struc
   return cut_kspace(volume, options, error) && check_size(volume, options, error);
 }
 
-/* ---- k-space with a mask beside it ----------------------------------------------------------------------
- */
+/* ---- k-space with a mask beside it --------------------------------------------------------------------- */
 
 static bool refuse_undersampled(const struct volume *volume, double missing, const char *what, struct error *error) {
   return fail_file(error,
@@ -158,8 +157,7 @@ static bool check_sampled(void *file, const struct volume *volume, struct error 
   return good;
 }
 
-/* ---- opening --------------------------------------------------------------------------------------------
- */
+/* ---- opening ------------------------------------------------------------------------------------------- */
 
 static bool describe(void *file, struct volume *volume, const struct options *options, struct error *error) {
   if (!volume->format->describe(file, volume, options, error) || !volume_check_sizes(volume, error)) return false;

@@ -53,8 +53,7 @@ size_t fit_samples(const struct training *training, uint64_t update, size_t *fir
 uint32_t fit_sample(const struct training *training);
 uint32_t fit_update(const struct training *training);
 
-/* ---- for rows --------------------------------------------------------------------------------------------
- */
+/* ---- for rows ------------------------------------------------------------------------------------------ */
 
 /* The reconstructor's part of a pass: what it has beside images and sizes. */
 struct fit_network {

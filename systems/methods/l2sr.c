@@ -6,8 +6,7 @@
 
 #include <math.h>
 
-/* ---- the reconstructor's part of a round -----------------------------------------------------------------
- */
+/* ---- the reconstructor's part of a round --------------------------------------------------------------- */
 
 static const char *const *reads(const struct options *options) {
   static const char *const keys[] = {FIT_READS, "acquisition.", "reward.metric", NULL};
@@ -44,8 +43,7 @@ const struct task task_round = {
     .describe = describe,
     .open = open_units};
 
-/* ---- the method ------------------------------------------------------------------------------------------
- */
+/* ---- the method ---------------------------------------------------------------------------------------- */
 
 static void set_reconstructor(struct options *options, uint32_t round) {
   const double divisor = pow(options->alternate.divisor, round - 1.0);

@@ -16,8 +16,7 @@ struct policy_learning {
 
 struct policy_learning *policy_learning_of(const struct training *training);
 
-/* ---- for rows --------------------------------------------------------------------------------------------
- */
+/* ---- for rows ------------------------------------------------------------------------------------------ */
 
 /* dense: it looks at reconstructions, and is rewarded in every step. */
 struct policy_setup policy_task_setup(struct device *device, struct kernels *kernels,

@@ -61,8 +61,7 @@ static const struct system draw_validation = {
     .kernels = {"loupe_keep"},
     .run = run_draw};
 
-/* ---- lists ----------------------------------------------------------------------------------------------
- */
+/* ---- lists --------------------------------------------------------------------------------------------- */
 
 static void add_there(struct training *training, struct schedule *schedule) {
   struct tau_steps *steps = &own_of(training)->steps;
@@ -109,8 +108,7 @@ static void fill_update(struct training *training, struct schedule *schedule) {
   fit_fill_update(training, schedule, &way);
 }
 
-/* ---- networks -------------------------------------------------------------------------------------------
- */
+/* ---- networks ------------------------------------------------------------------------------------------ */
 
 static bool open_reconstructor(struct training *training, struct error *error) {
   return fit_open_reconstructor(
@@ -163,8 +161,7 @@ static const struct task_network reconstructor = {.open = open_reconstructor, FI
                                             .write = write_sampler,
                                             .read = read_sampler};
 
-/* ---- the row --------------------------------------------------------------------------------------------
- */
+/* ---- the row ------------------------------------------------------------------------------------------- */
 
 static const char *const *reads(const struct options *options) {
   static const char *const keys[] = {FIT_READS, "train.method", "acquisition.", "tau.", NULL};

@@ -5,8 +5,7 @@
 #include "systems/scan/observation.h"
 #include "systems/scan/systems.h"
 
-/* ---- what they see ---------------------------------------------------------------------------------------
- */
+/* ---- what they see ------------------------------------------------------------------------------------- */
 
 component_set tau_encode_reads(const struct options *options) {
   bool complex = options->network.input == INPUT_COMPLEX;
@@ -37,8 +36,7 @@ void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t 
                   arg_u32((uint32_t)scan_shape_pixels(&tau->acquisition.shape)), arg_u32(first)));
 }
 
-/* ---- parts -----------------------------------------------------------------------------------------------
- */
+/* ---- parts --------------------------------------------------------------------------------------------- */
 
 /* The end of a part becomes the input of the reconstructor's pass of that number; where nothing is trained,
  * and with one look alone, all are the first. */
@@ -138,8 +136,7 @@ void tau_backward(struct tau *tau, uint32_t part, size_t images) {
               reconstructor->output_gradient, 0, tau->plane * images);
 }
 
-/* ---- systems of an update: forward
- * ------------------------------------------------------------------------------------------- */
+/* ---- systems of an update: forward --------------------------------------------------------------------- */
 
 static void run_encode(struct world *world, void *context) {
   struct tau_steps *steps = context;
@@ -200,8 +197,7 @@ const struct system system_forward_last = {
     .writes = SET(BATCH_input) | FORWARD_WRITES(SAMPLER),
     .run = run_last};
 
-/* ---- and backward
- * ------------------------------------------------------------------------------------------ */
+/* ---- and backward -------------------------------------------------------------------------------------- */
 
 /* From the last step to the first; a sampler that does not look at reconstructions ends with the last. */
 static bool next_back(struct world *world, void *context, size_t turn) {

@@ -6,8 +6,7 @@ size_t training_scans(const struct training *training) {
   return scans > others ? scans : others;
 }
 
-/* ---- reconstructors --------------------------------------------------------------------------------------
- */
+/* ---- reconstructors ------------------------------------------------------------------------------------ */
 
 void training_close_reconstructor(struct training *training) {
   reconstructor_close(&training->reconstructor);
@@ -58,8 +57,7 @@ const struct task_network network_fixed_reconstructor = {.measure = measure_reco
                                                          .graph = training_reconstructor_graph,
                                                          .origin = reconstructor_origin};
 
-/* ---- policies --------------------------------------------------------------------------------------------
- */
+/* ---- policies ------------------------------------------------------------------------------------------ */
 
 void training_close_policy(struct training *training) {
   policy_close(&training->policy);

@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-/* ---- what is refused -------------------------------------------------------------------------------------
- */
+/* ---- what is refused ----------------------------------------------------------------------------------- */
 
 static bool find_setting(struct acquisition *setting, const struct task *task, const struct options *options,
                          struct arena *arena, struct error *error) {
@@ -25,8 +24,7 @@ bool training_check(const struct task *task, struct device *device, const struct
   return good;
 }
 
-/* ---- its own state ---------------------------------------------------------------------------------------
- */
+/* ---- its own state ------------------------------------------------------------------------------------- */
 
 void *training_own(const struct training *training, size_t bytes) {
   REQUIRE(training->task->bytes >= bytes, "task %s keeps %zu bytes of its own, not %zu", training->task->name,
@@ -47,8 +45,7 @@ static void set_split(const struct training *training, struct split *split, enum
   if (training->task->set) training->task->set(&split->options);
 }
 
-/* ---- lists -----------------------------------------------------------------------------------------------
- */
+/* ---- lists --------------------------------------------------------------------------------------------- */
 
 static bool build_lists(struct training *training, struct error *error) {
   const struct task_list *row = training->task->lists;
@@ -116,8 +113,7 @@ bool training_describe(const struct task *task, const char *stage, struct lists 
   return true;
 }
 
-/* ---- data ------------------------------------------------------------------------------------------------
- */
+/* ---- data ---------------------------------------------------------------------------------------------- */
 
 component_set training_columns(const struct training *training, const struct split *split) {
   bool validates = split == &training->validation;
@@ -159,8 +155,7 @@ struct world *training_world(const struct training *training) {
   return training->train.simulation.world;
 }
 
-/* ---- networks --------------------------------------------------------------------------------------------
- */
+/* ---- networks ------------------------------------------------------------------------------------------ */
 
 static bool measure_networks(struct training *training, struct error *error) {
   const struct task_network *const *network = training->task->networks;
@@ -190,8 +185,7 @@ static bool begin_networks(struct training *training, struct error *error) {
   return true;
 }
 
-/* ---- files -----------------------------------------------------------------------------------------------
- */
+/* ---- files --------------------------------------------------------------------------------------------- */
 
 void training_made_from(struct training *training, const char *name, const char *value) {
   struct run_origin *origin = training->run.origin;
@@ -221,8 +215,7 @@ static bool open_files(struct training *training, struct error *error) {
   return name_origins(training, error) && trainer_open_files(training, error);
 }
 
-/* ---- all -------------------------------------------------------------------------------------------------
- */
+/* ---- all ----------------------------------------------------------------------------------------------- */
 
 static bool open_all(struct training *training, struct error *error) {
   const struct task *task = training->task;

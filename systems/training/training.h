@@ -22,8 +22,7 @@ enum { TRAINING_VALUES = 16, TRAINING_NAME = 48, TASK_LISTS = 8, TASK_NETWORKS =
 
 struct training;
 
-/* ---- rows -----------------------------------------------------------------------------------------------
- */
+/* ---- rows ---------------------------------------------------------------------------------------------- */
 
 /* A value of the log: its name in log.jsonl and checkpoints; TensorBoard's, in which %s is the scene's
  * metric, or NULL where it is not told; what it is. */
@@ -146,8 +145,7 @@ struct task {
   bool (*keeps)(const struct training *training, char name[TRAINING_NAME]);
 };
 
-/* ---- a training ------------------------------------------------------------------------------------------
- */
+/* ---- a training ---------------------------------------------------------------------------------------- */
 
 /* Values of a record, by count: at[i] units were done. */
 struct history {
@@ -183,8 +181,7 @@ struct training {
   struct run_files run; /* its folder, where it has one */
 };
 
-/* ---- opening (training.c) --------------------------------------------------------------------------------
- */
+/* ---- opening (training.c) ------------------------------------------------------------------------------ */
 
 /* Refuses what the task cannot train, before anything is loaded or trained. */
 bool training_check(const struct task *task, struct device *device, const struct options *options,
@@ -218,8 +215,7 @@ void training_run_list(struct training *training, size_t place);
 /* Says of what else checkpoints are made: a name, which is not copied, and at most 64 letters. */
 void training_made_from(struct training *training, const char *name, const char *value);
 
-/* ---- running (trainer.c) ---------------------------------------------------------------------------------
- */
+/* ---- running (trainer.c) ------------------------------------------------------------------------------- */
 
 /* All units that are left. */
 bool trainer_run(struct training *training, const struct training_config *config, struct error *error);
