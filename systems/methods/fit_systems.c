@@ -35,12 +35,11 @@ static const struct system zero = {.name = "zero_gradients",
 static bool next_part(struct world *world, void *context, size_t turn) {
   struct training *training = context;
   struct fitting *fitting = training->own;
-  size_t batch = training->reconstructor.batch, done = turn * batch;
-  if (done >= fitting->count) return false;
-  fitting->done = done;
+  struct pass pass;
+  if (!pass_take(&pass, turn, fitting->count, training->reconstructor.batch)) return false;
+  fitting->done = pass.first;
   if (fitting->sampler.sample) *fitting->sampler.sample = fit_sample(training);
-  feed_deal(&fitting->train, fitting->first + done,
-            fitting->count - done < batch ? fitting->count - done : batch);
+  feed_deal(&fitting->train, fitting->first + pass.first, pass.images);
   (void)world;
   return true;
 }

@@ -46,11 +46,11 @@ static const struct system repeat_epochs = {
 static bool next_minibatch(struct world *world, void *context, size_t turn) {
   struct learning *learning = ((struct training *)context)->own;
   struct rollout *rollout = &learning->rollout;
-  size_t first = turn * rollout->most, left = rollout->rows - first;
+  struct pass pass;
   (void)world;
-  if (first >= rollout->rows) return false;
-  rollout->first = first;
-  rollout->count = left < rollout->most ? left : rollout->most;
+  if (!pass_take(&pass, turn, rollout->rows, rollout->most)) return false;
+  rollout->first = pass.first;
+  rollout->count = pass.images;
   return true;
 }
 

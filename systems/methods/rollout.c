@@ -115,12 +115,12 @@ static const struct system clear_rewards = {.name = "clear_rewards",
 static bool next_launch(struct world *world, void *context, size_t turn) {
   struct rollout *rollout = context;
   struct simulation *simulation = rollout->simulation;
-  size_t first = turn * rollout->launch, left = rollout->scans - first;
-  if (first >= rollout->scans) return false;
-  simulation->first_scan = rollout->first_scan + (uint32_t)first;
-  world_set_rows(world, TABLE_ENV, left < rollout->launch ? left : rollout->launch);
-  simulation->rows = (struct rollout_rows){.first = first, .stride = rollout->scans};
-  simulation->rollout_row = first;
+  struct pass pass;
+  if (!pass_take(&pass, turn, rollout->scans, rollout->launch)) return false;
+  simulation->first_scan = rollout->first_scan + (uint32_t)pass.first;
+  world_set_rows(world, TABLE_ENV, pass.images);
+  simulation->rows = (struct rollout_rows){.first = pass.first, .stride = rollout->scans};
+  simulation->rollout_row = pass.first;
   return true;
 }
 

@@ -25,10 +25,10 @@ struct tau *training_tau(const struct training *training) {
 static bool next_draws(struct world *world, void *context, size_t turn) {
   struct training *training = context;
   struct feed *feed = &fitting_of(training)->validation;
-  size_t batch = training->reconstructor.batch, first = turn * batch;
+  struct pass pass;
   (void)world;
-  if (first >= feed->slices) return false;
-  feed_deal(feed, first, feed->slices - first < batch ? feed->slices - first : batch);
+  if (!pass_take(&pass, turn, feed->slices, training->reconstructor.batch)) return false;
+  feed_deal(feed, pass.first, pass.images);
   return true;
 }
 

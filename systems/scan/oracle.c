@@ -200,10 +200,10 @@ const struct system system_list_candidates = {
 static bool next_candidates(struct world *world, void *context, size_t turn) {
   struct candidates *candidates = &((struct simulation *)context)->candidates;
   size_t all = world_rows(world, TABLE_ENV) * candidates->count, most = world_capacity(candidates->world, TABLE_ENV);
-  candidates->first = turn * most;
-  if (candidates->first >= all) return false;
-  size_t left = all - candidates->first;
-  world_set_rows(candidates->world, TABLE_ENV, left < most ? left : most);
+  struct pass pass;
+  if (!pass_take(&pass, turn, all, most)) return false;
+  candidates->first = pass.first;
+  world_set_rows(candidates->world, TABLE_ENV, pass.images);
   return true;
 }
 

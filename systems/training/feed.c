@@ -274,10 +274,10 @@ static const struct system keep_masks = {.name = "keep_masks",
 /* Scans of as many samples as there are environments. */
 static bool next_scans(struct world *world, void *context, size_t turn) {
   struct feed *feed = context;
-  size_t most = world_capacity(world, TABLE_ENV), row = turn * most, left = feed->slices - row;
-  if (row >= feed->slices) return false;
-  feed->row = row;
-  simulation_number(&feed->split->simulation, feed->scan + (uint32_t)row, left < most ? left : most);
+  struct pass pass;
+  if (!pass_take(&pass, turn, feed->slices, world_capacity(world, TABLE_ENV))) return false;
+  feed->row = pass.first;
+  simulation_number(&feed->split->simulation, feed->scan + (uint32_t)pass.first, pass.images);
   feed->split->simulation.rows = (struct rollout_rows){.stride = world_rows(world, TABLE_ENV), .before = true};
   return true;
 }
