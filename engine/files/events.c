@@ -2,19 +2,14 @@
 
 #include "engine/base/arena.h"
 #include "engine/base/error.h"
+#include "engine/base/hash.h"
 #include "engine/files/png.h"
 
 #include <string.h>
 #include <unistd.h>
 
 uint32_t events_checksum(const void *data, size_t bytes) {
-  const unsigned char *byte = data;
-  uint32_t sum = UINT32_MAX;
-  for (size_t i = 0; i < bytes; i++) {
-    sum ^= byte[i];
-    for (int bit = 0; bit < 8; bit++) sum = sum >> 1 ^ (sum & 1 ? 0x82F63B78u : 0);
-  }
-  return ~sum;
+  return hash_crc(CRC_CASTAGNOLI, 0, data, bytes);
 }
 
 uint32_t events_mask(uint32_t checksum) {

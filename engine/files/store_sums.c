@@ -1,6 +1,7 @@
 /* Checksums of what a file holds, for files whose every number counts: libhdf5 has none of a dataset that is not
  * chunked, nor of attributes and names. Each dataset has one of its shape and its numbers, in an attribute of
  * its own; the root has one of all names, attributes and texts. Files without them are read as they are. */
+#include "engine/base/hash.h"
 #include "engine/files/store_inside.h"
 
 #include <inttypes.h>
@@ -8,17 +9,8 @@
 
 /* ---- sums ---------------------------------------------------------------------------------------------- */
 
-/* CRC-32 as zlib and gzip have it, going on from `sum`; 0 begins. */
 static uint32_t add_bytes(uint32_t sum, const void *data, size_t bytes) {
-  uint32_t table[256];
-  const unsigned char *byte = data;
-  for (uint32_t i = 0; i < 256; i++) {
-    table[i] = i;
-    for (int bit = 0; bit < 8; bit++) table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320 : 0);
-  }
-  sum = ~sum;
-  for (size_t i = 0; i < bytes; i++) sum = table[(sum ^ byte[i]) & 255] ^ sum >> 8;
-  return ~sum;
+  return hash_crc(CRC_ZLIB, sum, data, bytes);
 }
 
 /* Added up, in any order, entries make the sum of the root. */
