@@ -40,7 +40,7 @@ static void backward_learned(struct graph *graph, tensor out) {
 
 /* ---- scaling, sums ------------------------------------------------------------------------------------- */
 
-static bool shape_scale(struct graph *graph, tensor out, struct error *error) {
+static bool shape_same(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);
   (void)error;
   node->shape = graph_source(graph, node, 0)->shape;
@@ -133,13 +133,6 @@ static void backward_multiply(struct graph *graph, tensor out) {
 
 /* ---- no gradient --------------------------------------------------------------------------------------- */
 
-static bool shape_detach(struct graph *graph, tensor out, struct error *error) {
-  struct node *node = graph_node(graph, out);
-  (void)error;
-  node->shape = graph_source(graph, node, 0)->shape;
-  return true;
-}
-
 static void forward_detach(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
   device_copy(graph->device, graph_source(graph, node, 0)->value, 0, node->value, 0,
@@ -157,7 +150,7 @@ const struct op_desc op_learned = {.name = "learned",
                                    .kernels = {"linear_bias", "linear_bias_backward"}};
 
 const struct op_desc op_scale = {.name = "scale",
-                                 .shape = shape_scale,
+                                 .shape = shape_same,
                                  .forward = forward_scale,
                                  .backward = backward_scale,
                                  .kernels = {"scale_into"}};
@@ -176,7 +169,7 @@ const struct op_desc op_multiply = {.name = "multiply",
                                     .kernels = {"columns_multiply", "columns_sum"}};
 
 const struct op_desc op_detach = {.name = "detach",
-                                  .shape = shape_detach,
+                                  .shape = shape_same,
                                   .forward = forward_detach,
                                   .backward = backward_detach,
                                   .blocks = {true}};
