@@ -44,7 +44,7 @@ void refuse_learning(struct learning_run *run, const char *part) {
 
 void run_learning(struct learning_run *run) {
   struct error error;
-  assert_good(trainer_run(&run->training, &run->config, &error), &error);
+  assert_good(trainer_run(&run->training, &error), &error);
 }
 
 void close_learning(struct learning_run *run) {
@@ -58,7 +58,7 @@ void train_unet(struct learning_run *run, const char *output) {
   struct error error;
   run->options.train.output = config.folder;
   assert_good(training_open(&training, run->device, &run->options, &config, &error), &error);
-  assert_good(trainer_run(&training, &config, &error), &error);
+  assert_good(trainer_run(&training, &error), &error);
   training_close(&training);
   arena_close(run->arena);
 }

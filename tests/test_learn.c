@@ -422,7 +422,7 @@ static void diverge(const char *output, uint32_t log_every, uint32_t save_every,
   open_learning(&run);
   run.training.optimiser.setup.clip = 0;
   run.training.optimiser.rate = 1e30;
-  assert_false(trainer_run(&run.training, &run.config, &error));
+  assert_false(trainer_run(&run.training, &error));
   assert_holds(error.text, part);
   close_learning(&run);
   set_options(&run, output);

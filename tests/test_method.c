@@ -263,9 +263,8 @@ static void open_toy(struct training *training, const struct options *options, c
 }
 
 static void run_toy(struct training *training) {
-  struct training_config config = {.kernel_folder = ""};
   struct error error;
-  assert_good(trainer_run(training, &config, &error), &error);
+  assert_good(trainer_run(training, &error), &error);
 }
 
 static void set_options(struct options *options, struct arena *arena) {

@@ -81,7 +81,7 @@ static void train(struct job *job, enum train_method method) {
   config.task = method_of(&options)->stages[0];
   config.folder = options.train.output;
   assert_good(training_open(&training, &job->device, &options, &config, &error), &error);
-  assert_good(trainer_run(&training, &config, &error), &error);
+  assert_good(trainer_run(&training, &error), &error);
   const struct history *history = &training.validations;
   size_t bytes = sizeof(double) * history->count;
   double *values = arena_new(job->arena, EPOCH_VALUES * bytes);

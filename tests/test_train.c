@@ -397,7 +397,6 @@ static void memory_is_refused_or_shared(void **state) {
 
 static void a_loss_of_nan_stops(void **state) {
   struct run run;
-  struct training_config config = {.kernel_folder = ""};
   struct error error;
   (void)state;
   set_options(&run, "nan");
@@ -409,7 +408,7 @@ static void a_loss_of_nan_stops(void **state) {
   training_close(&run.training);
   open_run(&run, true);
   device_write(&device, run.training.reconstructor.graph->values, 0, sizeof nan_value, &nan_value);
-  assert_false(trainer_run(&run.training, &config, &error));
+  assert_false(trainer_run(&run.training, &error));
   assert_holds(error.text, "the loss of update 1 of epoch 2 (slices of its minibatch: file");
   assert_holds(error.text, "nan after 6 updates (6 steps of the optimiser); the last good checkpoint is");
   assert_holds(error.text, "nan/last.h5; lower train.rate or set train.clip and train anew");
@@ -423,7 +422,6 @@ static void a_loss_of_nan_stops(void **state) {
 /* One update an epoch, so large that only the validation after it sees what it did. */
 static void a_validation_loss_of_nan_stops(void **state) {
   struct run run;
-  struct training_config config = {.kernel_folder = ""};
   struct error error;
   (void)state;
   set_options(&run, "diverged");
@@ -435,7 +433,7 @@ static void a_validation_loss_of_nan_stops(void **state) {
   training_close(&run.training);
   open_run(&run, true);
   run.options.train.rate = 1e38;
-  assert_false(trainer_run(&run.training, &config, &error));
+  assert_false(trainer_run(&run.training, &error));
   assert_holds(error.text, "the validation loss is ");
   assert_int_equal(error.code, ERROR_DIVERGED);
   assert_holds(error.text, " after 2 updates (2 steps of the optimiser); the last good checkpoint is ");

@@ -62,9 +62,8 @@ void close_run(struct run *run) {
 }
 
 void run_epochs(struct run *run) {
-  struct training_config config = {.kernel_folder = ""};
   struct error error;
-  assert_good(trainer_run(&run->training, &config, &error), &error);
+  assert_good(trainer_run(&run->training, &error), &error);
 }
 
 void refuse_open(struct run *run, bool resume, const char *part) {

@@ -103,8 +103,8 @@ static void add_picture(const struct training *training) {
 }
 
 /* Keeps the values and tells them. */
-static void record(struct training *training, const struct training_config *config,
-                   const struct log_record *kind, const double values[TRAINING_VALUES]) {
+static void record(struct training *training, const struct log_record *kind, const double values[TRAINING_VALUES]) {
+  const struct training_config *config = &training->config;
   bool validation = kind == &training->task->validation;
   keep(training, validation ? &training->validations : &training->looks, kind, values);
   if (training->run.log) trainer_print(training, kind, training->run.log);
@@ -159,8 +159,7 @@ struct pace {
   double seconds;
 };
 
-static bool look(struct training *training, const struct training_config *config, struct pace *pace,
-                 struct error *error) {
+static bool look(struct training *training, struct pace *pace, struct error *error) {
   double values[TRAINING_VALUES] = {0};
   if (!training->task->look(training, values, error) ||
       !check_finite(training, &training->task->train, values, error))
@@ -168,7 +167,7 @@ static bool look(struct training *training, const struct training_config *config
   double now = clock_work();
   training->speed = (double)(training->done - pace->done) * training->work / (now - pace->seconds);
   *pace = (struct pace){training->done, now};
-  record(training, config, &training->task->train, values);
+  record(training, &training->task->train, values);
   return true;
 }
 
@@ -184,8 +183,7 @@ static bool keep_file(const struct training *training, struct error *error) {
   return trainer_save(training, name, error);
 }
 
-static bool validate(struct training *training, const struct training_config *config, struct pace *pace,
-                     struct error *error) {
+static bool validate(struct training *training, struct pace *pace, struct error *error) {
   double values[TRAINING_VALUES] = {0};
   if (!device_finish(training->device, error)) return false;
   double start = clock_work();
@@ -197,7 +195,7 @@ static bool validate(struct training *training, const struct training_config *co
     training->best = values[training->task->selected];
     training->best_at = training->done;
   }
-  record(training, config, &training->task->validation, values);
+  record(training, &training->task->validation, values);
   tell(training);
   bool good = !training->run.folder || ((!best || trainer_save(training, "best.h5", error)) && keep_file(training, error));
   pace->seconds += clock_work() - start;
@@ -211,11 +209,10 @@ static bool is_due(const struct training *training, uint64_t every) {
 }
 
 /* Says what follows a unit. */
-static bool follow_up(struct training *training, const struct training_config *config, struct pace *pace,
-                      struct error *error) {
+static bool follow_up(struct training *training, struct pace *pace, struct error *error) {
   bool ended = training->done % training->each == 0 || training->done == training->wanted;
-  if (is_due(training, training->look_every) && !look(training, config, pace, error)) return false;
-  if (ended && !validate(training, config, pace, error)) return false;
+  if (is_due(training, training->look_every) && !look(training, pace, error)) return false;
+  if (ended && !validate(training, pace, error)) return false;
   return !training->run.folder || !is_due(training, training->save_every) ||
          trainer_save(training, "last.h5", error);
 }
@@ -225,15 +222,14 @@ bool trainer_done(const struct training *training) {
          (training->patience && training->done - training->best_at >= training->patience * training->each);
 }
 
-static bool run_unit(struct training *training, const struct training_config *config, struct pace *pace,
-                     struct error *error) {
+static bool run_unit(struct training *training, struct pace *pace, struct error *error) {
   const struct task *task = training->task;
   if (task->begin && training->done % training->each == 0 &&
       !task->begin(training, training->done / training->each, error))
     return false;
   task->step(training);
   training->done++;
-  return follow_up(training, config, pace, error);
+  return follow_up(training, pace, error);
 }
 
 /* An epoch goes on from its start alone: what was saved there stays. */
@@ -243,7 +239,8 @@ static bool refuse_stop(struct training *training, struct error *error) {
                  (unsigned long long)training->wanted, training->task->unit);
 }
 
-bool trainer_run(struct training *training, const struct training_config *config, struct error *error) {
+bool trainer_run(struct training *training, struct error *error) {
+  const struct training_config *config = &training->config;
   struct progress progress;
   uint64_t start = training->done;
   struct pace pace = {start, clock_work()};
@@ -251,7 +248,7 @@ bool trainer_run(struct training *training, const struct training_config *config
   progress_open(&progress, "training", training->task->worked,
                 (size_t)((double)(training->wanted - start) * training->work));
   while (good && !trainer_done(training)) {
-    good = run_unit(training, config, &pace, error);
+    good = run_unit(training, &pace, error);
     progress_move(&progress, (size_t)((double)(training->done - start) * training->work));
     if (good && config->stop && !trainer_done(training) && config->stop(config->context))
       good = refuse_stop(training, error);

@@ -257,7 +257,7 @@ bool training_stage(struct device *device, const struct options *options,
   bool good = training_open(training, device, options, config, error);
   if (good) {
     good = (!config->opened || config->opened(training, config->stage, error)) &&
-           trainer_run(training, config, error) &&
+           trainer_run(training, error) &&
            (!config->ended || config->ended(training, config->stage, error));
     training_close(training);
   }

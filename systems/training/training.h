@@ -218,7 +218,7 @@ void training_made_from(struct training *training, const char *name, const char 
 /* ---- running (trainer.c) ------------------------------------------------------------------------------- */
 
 /* All units that are left. */
-bool trainer_run(struct training *training, const struct training_config *config, struct error *error);
+bool trainer_run(struct training *training, struct error *error);
 /* All are done, or it has stopped early. */
 bool trainer_done(const struct training *training);
 /* Epochs of units that are done, where a task has them. */
