@@ -173,10 +173,11 @@ static struct gradients run_update(struct run *run) {
            1.0 / (double)images);
   reconstructor_backward(reconstructor, images);
   found.last = read_gradients(run, reconstructor->graph);
-  for (uint32_t part = training_tau(training)->steps; part; part--) {
-    tau_backward(training_tau(training), part, images);
-    if (!training_tau(training)->adaptive) break;
-    reconstructor_backward_level(reconstructor, images, part > 1);
+  struct tau_steps steps = {.tau = training_tau(training)};
+  for (steps.step = steps.tau->steps; steps.step; steps.step--) {
+    system_backward_sampler.run(training_world(training), &steps);
+    if (!steps.tau->adaptive) break;
+    system_look_back.run(training_world(training), &steps);
   }
   found.network = read_gradients(run, reconstructor->graph);
   found.sampler = read_gradients(run, tau_parameters(training_tau(training)));

@@ -96,13 +96,15 @@ void show_slices(struct run *run, struct tau *tau, uint32_t first, size_t images
 
 void run_steps(struct run *run, uint32_t first, size_t images) {
   struct tau *tau = training_tau(&run->training);
+  struct world *world = run->training.train.simulation.world;
+  struct tau_steps steps = {.tau = tau, .sample = first};
   show_slices(run, tau, first, images);
-  for (uint32_t part = 0; part <= tau->steps; part++) {
-    tau_forward(tau, part, images);
-    if (part == tau->steps || !tau->adaptive) continue;
-    reconstructor_forward(&run->training.reconstructor, images);
-    tau_look(tau, part, images);
+  world_set_rows(world, TABLE_ENV, images);
+  for (; steps.step < tau->steps; steps.step++) {
+    system_forward_sampler.run(world, &steps);
+    if (tau->adaptive) system_look.run(world, &steps);
   }
+  system_forward_last.run(world, &steps);
 }
 
 float *read_floats(struct arena *arena, cl_mem from, size_t count) {

@@ -357,7 +357,13 @@ static bool is_without(const struct world *world, unsigned component, const char
   return !strcmp(text, world->without);
 }
 
+/* What a system has written whole itself it may read. */
+static bool is_own(const struct world *world, unsigned component) {
+  return world_writes(world, component) && !world_reads(world, component) && (world->use.writes & SET(component));
+}
+
 static void ask_read(struct world *world, unsigned component) {
+  if (is_own(world, component)) return;
   if (!world_reads(world, component) || (world->without && is_without(world, component, "reads")))
     refuse(world, component, "read");
   world->use.reads |= SET(component);

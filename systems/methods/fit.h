@@ -137,6 +137,7 @@ extern const struct task task_reconstructor, task_round; /* on masks of heuristi
 extern const struct task task_loupe, task_tau_step;
 struct loupe *training_loupe(const struct training *training); /* what they train beside it */
 struct tau *training_tau(const struct training *training);
+extern const struct system fit_loss, fit_validation_loss; /* fit_loss.c; context: the training */
 extern const struct system *const fit_systems[];
 
 #endif

@@ -47,34 +47,6 @@ static bool next_part(struct world *world, void *context, size_t turn) {
 static const struct system repeat_parts = {
     .name = "passes", .doc = "samples of the minibatch that the network takes at a time", .next = next_part};
 
-static struct loss_target target_in(struct world *world) {
-  return (struct loss_target){world_in(world, ENV_slice).as.m, world_in(world, SLICE_image).as.m,
-                              world_in(world, SLICE_mean).as.m, world_in(world, SLICE_std).as.m,
-                              world_in(world, SLICE_data_range).as.m};
-}
-
-#define LOSS_READS                                                                                           \
-  (SET(ENV_slice) | SET(BATCH_output) | SET(SLICE_image) | SET(SLICE_mean) | SET(SLICE_std) |                \
-   SET(SLICE_data_range))
-
-/* Each tile's share stays on the device until the update's loss is read. */
-static void run_loss(struct world *world, void *context) {
-  struct training *training = context;
-  struct fitting *fitting = training->own;
-  const struct loss_target target = target_in(world);
-  size_t images = world_rows(world, TABLE_ENV), image = sizeof(float) * fitting->loss.tiles;
-  loss_run(&fitting->loss, &target, world_in(world, BATCH_output).as.m,
-           world_out(world, BATCH_output_gradient).as.m, images, 1.0 / (double)fitting->count);
-  device_copy(training->device, fitting->loss.part, 0, fitting->parts,
-              image * (fitting->pending * training->options->train.batch + fitting->done), image * images);
-}
-
-static const struct system loss = {.name = "loss",
-                                   .doc = "the scene's loss, and its gradient at the output",
-                                   .reads = LOSS_READS,
-                                   .writes = SET(BATCH_output_gradient),
-                                   .run = run_loss};
-
 static void run_backward(struct world *world, void *context) {
   struct training *training = context;
   reconstructor_backward(&training->reconstructor, world_rows(world, TABLE_ENV));
@@ -160,20 +132,6 @@ void training_step(struct training *training) {
   fit_step(training, first, count);
 }
 
-/* ---- validation ---------------------------------------------------------------------------------------- */
-
-static void run_validation_loss(struct world *world, void *context) {
-  struct fitting *fitting = ((struct training *)context)->own;
-  const struct loss_target target = target_in(world);
-  loss_run(&fitting->loss, &target, world_in(world, BATCH_output).as.m, NULL, world_rows(world, TABLE_ENV),
-           1);
-}
-
-static const struct system validation_loss = {.name = "validation_loss",
-                                              .doc = "the scene's loss alone",
-                                              .reads = LOSS_READS,
-                                              .run = run_validation_loss};
-
 /* ---- lists --------------------------------------------------------------------------------------------- */
 
 void fit_fill_update(struct training *training, struct schedule *schedule, const struct fit_way *way) {
@@ -183,7 +141,7 @@ void fit_fill_update(struct training *training, struct schedule *schedule, const
   feed_add_batch(&fitting_of(training)->train, schedule);
   if (way) way->there(training, schedule);
   schedule_add(schedule, &system_forward_reconstructor, &training->train.simulation);
-  schedule_add(schedule, &loss, training);
+  schedule_add(schedule, &fit_loss, training);
   struct system *back = schedule_add(schedule, &backward, training);
   if (way) back->writes |= SET(BATCH_input_gradient);
   if (way) way->back(training, schedule);
@@ -198,7 +156,7 @@ void fit_fill_masks(struct training *training, struct schedule *schedule) {
 
 void fit_fill_validate(struct training *training, struct schedule *schedule) {
   feed_add_batch(&fitting_of(training)->validation, schedule);
-  schedule_add(schedule, &validation_loss, training);
+  schedule_add(schedule, &fit_validation_loss, training);
 }
 
 const struct schedule *fit_validation_masks(struct training *training) {
@@ -209,5 +167,5 @@ const struct schedule *fit_masks(struct training *training) {
   return &fitting_of(training)->train.masks;
 }
 
-const struct system *const fit_systems[] = {&zero,           &repeat_parts,    &loss, &backward, &optimise,
-                                            &optimise_masks, &validation_loss, NULL};
+const struct system *const fit_systems[] = {&zero,           &repeat_parts,        &fit_loss, &backward, &optimise,
+                                            &optimise_masks, &fit_validation_loss, NULL};

@@ -70,7 +70,6 @@ static void add_there(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &system_encode_slices, steps)->reads |= tau_encode_reads(training->options);
   schedule_add(schedule, &system_repeat_tau, steps);
   struct system *sample = schedule_add(schedule, &system_forward_sampler, steps);
-  if (adaptive) sample->writes |= SET(BATCH_input);
   if (options->acquisition.geometry == GEOMETRY_POINTS &&
       options->tau.steps == 1) { /* before it, nothing is drawn */
     sample->reads &= ~FORWARD_READS(SAMPLER);
@@ -85,8 +84,7 @@ static void add_back(struct training *training, struct schedule *schedule) {
   struct tau_steps *steps = &own_of(training)->steps;
   bool adaptive = training->options->tau.adaptive;
   schedule_add(schedule, &system_repeat_back, steps);
-  struct system *back = schedule_add(schedule, &system_backward_sampler, steps);
-  if (adaptive) back->writes |= SET(BATCH_output_gradient);
+  schedule_add(schedule, &system_backward_sampler, steps);
   struct system *seen = adaptive ? schedule_add(schedule, &system_look_back, steps) : NULL;
   if (seen && training->options->tau.steps == 1) seen->writes &= ~SET(BATCH_input_gradient);
   schedule_add(schedule, &system_end, NULL);

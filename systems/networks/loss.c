@@ -21,24 +21,30 @@ bool loss_is_ssim(enum loss_kind kind) {
   return kind == LOSS_SSIM || kind == LOSS_SSIM_UNIFORM;
 }
 
-static const char *forward_kernel(enum loss_kind kind) {
-  return kind == LOSS_SSIM ? "loss_ssim" : kind == LOSS_SSIM_UNIFORM ? "loss_ssim_uniform" : "loss_power";
-}
-
-static const char *backward_kernel(enum loss_kind kind) {
-  return kind == LOSS_SSIM ? "loss_ssim_backward" : "loss_ssim_uniform_backward";
-}
+static const struct {
+  const char *forward, *backward; /* NULL: the forward kernel gives the gradient too */
+} kernels_of[] = {[LOSS_SSIM] = {"loss_ssim", "loss_ssim_backward"},
+                  [LOSS_L1] = {"loss_power", NULL},
+                  [LOSS_MSE] = {"loss_power", NULL},
+                  [LOSS_SSIM_UNIFORM] = {"loss_ssim_uniform", "loss_ssim_uniform_backward"}};
 
 static int slopes(const struct loss *loss) {
-  return loss_is_ssim(loss->kind) ? 3 : 1; /* the others write a gradient that nobody asked for there */
+  return loss->backward ? 3 : 1; /* the others write a gradient that nobody asked for there */
 }
 
 bool loss_open(struct loss *loss, struct device *device, struct kernels *kernels, enum loss_kind kind,
                size_t height, size_t width, size_t batch, struct error *error) {
-  *loss = (struct loss){device, kernels, kind, batch, height, width, 0, {NULL}, NULL};
-  loss->tiles = loss_tiles(height, width);
-  bool good = kernel_need(kernels, forward_kernel(kind), error) &&
-              (!loss_is_ssim(kind) || kernel_need(kernels, backward_kernel(kind), error));
+  *loss = (struct loss){.device = device,
+                        .kernels = kernels,
+                        .kind = kind,
+                        .forward = kernels_of[kind].forward,
+                        .backward = kernels_of[kind].backward,
+                        .batch = batch,
+                        .height = height,
+                        .width = width,
+                        .tiles = loss_tiles(height, width)};
+  bool good = kernel_need(kernels, loss->forward, error) &&
+              (!loss->backward || kernel_need(kernels, loss->backward, error));
   for (int i = 0; good && i < slopes(loss); i++)
     good = (loss->slope[i] = device_buffer(device, image_bytes(loss), "the loss", error));
   good = good && (loss->part = device_buffer(device, part_bytes(loss), "the loss", error));
@@ -64,11 +70,11 @@ static struct arg out(cl_mem buffer) {
 static void run_ssim(struct loss *loss, const struct loss_target *t, cl_mem output, cl_mem gradient,
                      size_t rows, double share) {
   struct arg slice = arg_buffer(ARG_IN, ELEMENT_U32, t->slice);
-  kernel_run(loss->kernels, forward_kernel(loss->kind), rows,
+  kernel_run(loss->kernels, loss->forward, rows,
              ARGS(slice, in(output), in(t->image), in(t->mean), in(t->std), in(t->data_range),
                   out(loss->slope[0]), out(loss->slope[1]), out(loss->slope[2]), out(loss->part)));
   if (gradient)
-    kernel_run(loss->kernels, backward_kernel(loss->kind), rows,
+    kernel_run(loss->kernels, loss->backward, rows,
                ARGS(slice, in(output), in(t->image), in(t->mean), in(t->std), in(t->data_range),
                     in(loss->slope[0]), in(loss->slope[1]), in(loss->slope[2]), out(gradient),
                     arg_f32((float)-share)));
@@ -78,11 +84,11 @@ void loss_run(struct loss *loss, const struct loss_target *t, cl_mem output, cl_
               double share) {
   REQUIRE(images <= loss->batch, "%zu images; the loss has room for %zu", images, loss->batch);
   size_t rows = images * loss->tiles;
-  if (loss_is_ssim(loss->kind)) {
+  if (loss->backward) {
     run_ssim(loss, t, output, gradient, rows, share);
     return;
   }
-  kernel_run(loss->kernels, "loss_power", rows,
+  kernel_run(loss->kernels, loss->forward, rows,
              ARGS(arg_buffer(ARG_IN, ELEMENT_U32, t->slice), in(output), in(t->image), in(t->mean),
                   in(t->std), out(gradient ? gradient : loss->slope[0]), out(loss->part),
                   arg_u32(loss->kind == LOSS_L1 ? 1 : 2), arg_f32((float)share)));
@@ -95,7 +101,7 @@ bool loss_read(struct loss *loss, size_t images, double *each, struct error *err
   for (size_t i = 0; i < images; i++) {
     each[i] = 0;
     for (size_t k = 0; k < loss->tiles; k++) each[i] += parts[i * loss->tiles + k];
-    if (loss_is_ssim(loss->kind)) each[i] = -each[i];
+    if (loss->backward) each[i] = -each[i];
   }
   arena_close(arena);
   return device_finish(loss->device, error);

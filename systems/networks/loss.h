@@ -21,6 +21,7 @@ struct loss {
   struct device *device;
   struct kernels *kernels;
   enum loss_kind kind;
+  const char *forward, *backward; /* kernels; the latter of minus a SSIM alone */
   size_t batch, height, width, tiles;
   cl_mem slope[3], part; /* of SSIM's map; each tile's share of the loss */
 };

@@ -158,6 +158,7 @@ static struct network_setup network_setup(struct reconstructor *reconstructor) {
 
 static void offer(struct reconstructor *reconstructor) {
   reconstructor->batch = reconstructor->network.path.batch;
+  reconstructor->pixels = pixels_of(reconstructor);
   reconstructor->graph = reconstructor->network.path.graph;
   reconstructor->blocks = reconstructor->network.path.blocks;
   reconstructor_select(reconstructor, 0);
@@ -225,7 +226,7 @@ cl_mem reconstructor_frequencies(const struct reconstructor *reconstructor) {
 static void copy_images(const struct reconstructor *reconstructor, cl_mem from, cl_mem to, size_t channels,
                         size_t images) {
   if (from != to)
-    device_copy(reconstructor->setup.device, from, 0, to, 0, image_bytes(reconstructor) * channels * images);
+    device_copy(reconstructor->setup.device, from, 0, to, 0, sizeof(float) * reconstructor->pixels * channels * images);
 }
 
 void reconstructor_view(struct reconstructor *reconstructor, size_t images) {
@@ -270,7 +271,7 @@ static void widen_level(struct reconstructor *reconstructor) {
 /* The fused path wants gradients near 1. Backward is linear: with the gradient of the output that of the
  * parameters, to which it adds, is multiplied by a power of two and divided again, which is exact. */
 static void run_backward_level(struct reconstructor *reconstructor, size_t images, bool input) {
-  size_t count = images * pixels_of(reconstructor);
+  size_t count = images * reconstructor->pixels;
   struct graph *graph = reconstructor->graph;
   const struct path *path = &reconstructor->network.path;
   const struct path_ends *network = &path->pass[path->selected].ends;
@@ -296,7 +297,7 @@ static void run_backward_sum(struct reconstructor *reconstructor, size_t images,
   const struct path *path = &reconstructor->network.path;
   const struct path_ends *network = &path->pass[path->selected].ends;
   struct reconstructor_sum *sum = &reconstructor->sum[path->selected];
-  size_t values = 2 * images * pixels_of(reconstructor);
+  size_t values = 2 * images * reconstructor->pixels;
   graph_backward(sum->graph);
   copy_images(reconstructor, graph_gradient(sum->graph, sum->residual), network->output_gradient, 1,
               images);
@@ -317,7 +318,7 @@ void reconstructor_backward(struct reconstructor *reconstructor, size_t images) 
   if (reconstructor->setup.complex)
     run_backward_sum(reconstructor, images, input);
   else
-    path_backward(&reconstructor->network.path, images, (double)(images * pixels_of(reconstructor)), input);
+    path_backward(&reconstructor->network.path, images, (double)(images * reconstructor->pixels), input);
 }
 
 void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images, bool input) {

@@ -42,6 +42,7 @@ struct reconstructor {
   struct reconstructor_setup setup;
   struct network network;
   size_t batch;          /* images a pass */
+  size_t pixels;         /* of an image */
   struct graph *graph;   /* owns the parameters, and their gradients to train */
   struct blocks *blocks; /* NULL: the portable graph computes */
   struct reconstructor_sum sum[PATH_PASSES];

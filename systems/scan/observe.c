@@ -33,18 +33,6 @@ void observe_standardise(struct world *world, struct arg input, size_t first, si
                   world_in(world, SLICE_unit), input, arg_u32((uint32_t)first), arg_u32((uint32_t)place)));
 }
 
-static void run_encode_image(struct world *world, void *context) {
-  const struct pass *pass = &((const struct simulation *)context)->pass;
-  observe_standardise(world, world_part(world, BATCH_input), pass->first, 0, pass->images);
-}
-
-const struct system system_encode = {.name = "encode",
-                                     .doc = "the reconstructor's input: observations, standardised and clamped",
-                                     .reads = OBSERVE_STANDARDISE_READS,
-                                     .writes = SET(BATCH_input),
-                                     .kernels = {"image_standardise"},
-                                     .run = run_encode_image};
-
 void observe_mask(struct world *world, const struct pass *pass) {
   kernel_run(world_kernels(world), "policy_mask", pass->images,
              ARGS(world_in(world, ENV_mask), arg_unnamed(world_out(world, BATCH_taken)),

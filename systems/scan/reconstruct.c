@@ -29,6 +29,18 @@ const struct system system_repeat_reconstructor = {
     .covers = TABLE_BIT(TABLE_ENV),
     .next = next_pass};
 
+static void run_encode_image(struct world *world, void *context) {
+  const struct pass *pass = &((const struct simulation *)context)->pass;
+  observe_standardise(world, world_part(world, BATCH_input), pass->first, 0, pass->images);
+}
+
+const struct system system_encode = {.name = "encode",
+                                     .doc = "the reconstructor's input: observations, standardised and clamped",
+                                     .reads = OBSERVE_STANDARDISE_READS,
+                                     .writes = SET(BATCH_input),
+                                     .kernels = {"image_standardise"},
+                                     .run = run_encode_image};
+
 static void run_encode_complex(struct world *world, void *context) {
   const struct simulation *simulation = context;
   const struct pass *pass = &simulation->pass;

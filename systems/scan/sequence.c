@@ -33,7 +33,7 @@ void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t 
              ARGS(slice, world_in(world, SLICE_image), world_in(world, SLICE_unit),
                   graph_arg(ARG_OUT, graph_value(tau->graph, tau->net.image)),
                   arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(tau->graph, tau->net.scan)),
-                  arg_u32((uint32_t)scan_shape_pixels(&tau->acquisition.shape)), arg_u32(first)));
+                  arg_u32((uint32_t)world_shape(world, SHAPE_HW)), arg_u32(first)));
 }
 
 /* ---- parts --------------------------------------------------------------------------------------------- */
@@ -96,13 +96,10 @@ static void backward_part(struct tau *tau, uint32_t part, size_t images) {
   graph_backward_part(tau->graph, part ? tau->net.end[part - 1] : 0, end);
 }
 
-void tau_forward(struct tau *tau, uint32_t part, size_t images) {
-  graph_set_images(tau->graph, images);
-  forward_part(tau, part, images);
-  if (tau->adaptive || part == tau->steps) pass_on(tau, part, images);
-}
-
-void tau_look(struct tau *tau, uint32_t part, size_t images) {
+/* The reconstruction that the step after the part sees. */
+static void reconstruct(struct tau *tau, uint32_t part, size_t images) {
+  pass_on(tau, part, images);
+  reconstructor_forward(tau->reconstructor, images);
   device_copy(tau->device, tau->reconstructor->output, 0,
               graph_value(tau->graph, tau->net.reconstruction[part]), 0, tau->plane * images);
 }
@@ -113,27 +110,10 @@ void tau_run(struct tau *tau, size_t images) {
   graph_set_images(tau->graph, images);
   for (uint32_t part = 0; part <= tau->steps; part++) {
     forward_part(tau, part, images);
-    if (!tau->adaptive || part == tau->steps) continue;
-    pass_on(tau, part, images);
-    reconstructor_forward(tau->reconstructor, images);
-    tau_look(tau, part, images);
+    if (tau->adaptive && part < tau->steps) reconstruct(tau, part, images);
   }
   reconstructor_select(tau->reconstructor, 0);
   tau->reconstructor->watch.quiet = false;
-}
-
-void tau_backward(struct tau *tau, uint32_t part, size_t images) {
-  struct reconstructor *reconstructor = tau->reconstructor;
-  watch_touch(&reconstructor->watch, SET(BATCH_input_gradient),
-              tau->adaptive ? SET(BATCH_output_gradient) : 0);
-  device_copy(tau->device, reconstructor->input_gradient, 0,
-              graph_gradient(tau->graph, tau->net.observed[part]), 0,
-              tau->plane * images * (tau->complex ? 2 : 1));
-  backward_part(tau, part, images);
-  if (!tau->adaptive) return;
-  reconstructor_select(reconstructor, tau->train ? part - 1 : 0);
-  device_copy(tau->device, graph_gradient(tau->graph, tau->net.reconstruction[part - 1]), 0,
-              reconstructor->output_gradient, 0, tau->plane * images);
 }
 
 /* ---- systems of an update: forward --------------------------------------------------------------------- */
@@ -161,33 +141,34 @@ const struct system system_repeat_tau = {
 
 static void run_sample(struct world *world, void *context) {
   struct tau_steps *steps = context;
-  tau_forward(steps->tau, steps->step, world_rows(world, TABLE_ENV));
+  size_t images = world_rows(world, TABLE_ENV);
+  graph_set_images(steps->tau->graph, images);
+  forward_part(steps->tau, steps->step, images);
 }
 
 const struct system system_forward_sampler = {
     .name = "forward_sampler",
-    .doc = "the sampler's forward pass: actions of the step before, and what the reconstructor sees of them",
+    .doc = "the sampler's forward pass: actions of the step before, and what is observed by them",
     .reads = FORWARD_READS(SAMPLER),
     .writes = FORWARD_WRITES(SAMPLER),
     .run = run_sample};
 
 static void run_look(struct world *world, void *context) {
   struct tau_steps *steps = context;
-  struct tau *tau = steps->tau;
-  reconstructor_forward(steps->tau->reconstructor, world_rows(world, TABLE_ENV));
-  tau_look(tau, steps->step, world_rows(world, TABLE_ENV));
+  reconstruct(steps->tau, steps->step, world_rows(world, TABLE_ENV));
 }
 
 const struct system system_look = {.name = "forward_reconstruction",
                                    .doc = "the reconstructor's forward pass, shown to the next step",
-                                   .reads = SET(BATCH_input) | FORWARD_READS(RECONSTRUCTOR),
-                                   .writes = SET(BATCH_output) | FORWARD_WRITES(RECONSTRUCTOR),
+                                   .reads = FORWARD_READS(RECONSTRUCTOR),
+                                   .writes = SET(BATCH_input) | SET(BATCH_output) | FORWARD_WRITES(RECONSTRUCTOR),
                                    .run = run_look};
 
 static void run_last(struct world *world, void *context) {
   struct tau_steps *steps = context;
   steps->step = steps->tau->steps;
   run_sample(world, steps);
+  pass_on(steps->tau, steps->step, world_rows(world, TABLE_ENV));
 }
 
 const struct system system_forward_last = {
@@ -214,12 +195,18 @@ const struct system system_repeat_back = {
 
 static void run_sample_back(struct world *world, void *context) {
   struct tau_steps *steps = context;
-  tau_backward(steps->tau, steps->step, world_rows(world, TABLE_ENV));
+  struct tau *tau = steps->tau;
+  size_t images = world_rows(world, TABLE_ENV);
+  watch_touch(&tau->reconstructor->watch, SET(BATCH_input_gradient), 0);
+  device_copy(tau->device, tau->reconstructor->input_gradient, 0,
+              graph_gradient(tau->graph, tau->net.observed[steps->step]), 0,
+              tau->plane * images * (tau->complex ? 2 : 1));
+  backward_part(tau, steps->step, images);
 }
 
 const struct system system_backward_sampler = {
     .name = "backward_sampler",
-    .doc = "the sampler's backward pass, to the reconstruction that it has looked at",
+    .doc = "the sampler's backward pass, to the reconstruction that it has seen",
     .reads = SET(BATCH_input_gradient) | BACKWARD_READS(SAMPLER),
     .writes = BACKWARD_WRITES(SAMPLER),
     .run = run_sample_back};
@@ -227,11 +214,20 @@ const struct system system_backward_sampler = {
 /* Nothing learns before the first reconstruction. */
 static void run_look_back(struct world *world, void *context) {
   struct tau_steps *steps = context;
-  reconstructor_backward_level(steps->tau->reconstructor, world_rows(world, TABLE_ENV), steps->step > 1);
+  struct tau *tau = steps->tau;
+  struct reconstructor *reconstructor = tau->reconstructor;
+  size_t images = world_rows(world, TABLE_ENV);
+  uint32_t part = steps->step - 1;
+  watch_touch(&reconstructor->watch, 0, SET(BATCH_output_gradient));
+  reconstructor_select(reconstructor, tau->train ? part : 0);
+  device_copy(tau->device, graph_gradient(tau->graph, tau->net.reconstruction[part]), 0,
+              reconstructor->output_gradient, 0, tau->plane * images);
+  reconstructor_backward_level(reconstructor, images, part > 0);
 }
 
 const struct system system_look_back = {.name = "backward_reconstruction",
                                         .doc = "the reconstructor's backward pass of that reconstruction",
-                                        .reads = SET(BATCH_output_gradient) | BACKWARD_READS(RECONSTRUCTOR),
-                                        .writes = SET(BATCH_input_gradient) | BACKWARD_WRITES(RECONSTRUCTOR),
+                                        .reads = BACKWARD_READS(RECONSTRUCTOR),
+                                        .writes = SET(BATCH_output_gradient) | SET(BATCH_input_gradient) |
+                                                  BACKWARD_WRITES(RECONSTRUCTOR),
                                         .run = run_look_back};

@@ -12,20 +12,13 @@ void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t 
                 size_t images);
 component_set tau_encode_reads(const struct options *options);
 
-/* All enqueue. */
-/* All steps, with passes of the reconstructor between. The masks after each are net.mask of the graph. */
+/* Enqueues all steps, with passes of the reconstructor between. The masks after each are net.mask of the graph. */
 void tau_run(struct tau *tau, size_t images);
-/* To train: part `part` of the graph, 0 before the first step, and the input of the reconstructor's pass of
- * that number, which is selected; after the last part it is the pass that the loss is of. */
-void tau_forward(struct tau *tau, uint32_t part, size_t images);
-/* The next step sees the reconstruction of that part. */
-void tau_look(struct tau *tau, uint32_t part, size_t images);
-/* Backward through part `part` > 0 from the input's gradient of the selected pass: into the gradients of the
- * sampler and, if it looks at reconstructions, the output's gradient of the pass before, which is selected.
- */
-void tau_backward(struct tau *tau, uint32_t part, size_t images);
 
-/* Context of the systems of an update; the reconstructor is the tau's. */
+/* To train: the systems of an update. Part 0 of the graph is before the first step, part t after step t, and every part has
+ * a pass of the reconstructor of that number, which is selected: of the last part it is the one that the loss is of. Backward
+ * goes from the input's gradient of that pass into the gradients of the sampler and, where it sees reconstructions, of the
+ * pass before. This is their context; the reconstructor is the tau's. */
 struct tau_steps {
   struct tau *tau;
   uint32_t step;   /* the running one */
