@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Images from k-space are cropped to the size that the file says, or to the smaller side where it says none. */
 static void find_image_size(struct volume *volume) {
@@ -86,25 +85,6 @@ static bool cut_kspace(struct volume *volume, const struct options *options, str
   volume->kspace_height = volume->image_height = shape.height;
   volume->kspace_width = volume->image_width = shape.width;
   return true;
-}
-
-enum { SLICES_MOST = 1 << 20 };
-
-/* Sizes that no host can hold come from broken files. The reader keeps a few slices at a time. */
-bool volume_check_sizes(const struct volume *volume, struct error *error) {
-  if (!volume->slices || !volume->coils || !volume->height || !volume->width)
-    return fail_file(error, "%s in %s has size zero (%zu slices of %zu x %zu)", volume->key, volume->path,
-                     volume->slices, volume->height, volume->width);
-  if (volume->slices > SLICES_MOST)
-    return fail_file(error, "%s has %zu slices; at most %d are read: the file is broken or must be cut",
-                     volume->path, volume->slices, SLICES_MOST);
-  double bytes = (double)volume->coils * (double)volume->height * (double)volume->width * 8;
-  double host = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-  if (bytes < host / 8) return true;
-  return fail_file(error,
-                   "%s has slices of %zu x %zu x %zu numbers, too large for a host of %.0f GiB; the file is "
-                   "broken or must be cut",
-                   volume->path, volume->coils, volume->height, volume->width, host / 0x1p30);
 }
 
 static void select_slices(struct volume *volume, uint32_t rule) {
@@ -209,10 +189,6 @@ const char *volume_fault(const float *image, size_t count, bool *constant) {
   if (!*constant && sqrt(square / (double)count) < 1e-9)
     return "pixels whose deviation is below 1e-9, too small to be normalised; rescale the file";
   return NULL;
-}
-
-size_t volume_slice_floats(const struct volume *volume) {
-  return volume->coils * volume->height * volume->width * (volume->from_kspace ? 2 : 1);
 }
 
 static void reverse(float *data, size_t count, size_t unit) {

@@ -46,7 +46,7 @@ static struct simulation_plan plan(const struct training *training, const struct
 }
 
 static bool normalises(const struct options *options) {
-  bool ppo = options->learn.algorithm == LEARN_PPO;
+  bool ppo = learn_is_ppo(options);
   return options->learn.normalise == NORMALISE_AUTO ? ppo : options->learn.normalise == NORMALISE_ON;
 }
 
@@ -118,14 +118,8 @@ static bool open_policy(struct training *training, struct error *error) {
       try_keeping, error);
 }
 
-double learn_scaled_rate(const struct options *options) {
-  double rate = options->learn.rate, more = options->learn.scans / 16.0;
-  if (options->learn.scaling == SCALING_NONE) return rate;
-  return rate * (options->learn.scaling == SCALING_LINEAR ? more : sqrt(more));
-}
-
 static struct optimiser_setup optimiser(const struct options *options) {
-  bool ppo = options->learn.algorithm == LEARN_PPO;
+  bool ppo = learn_is_ppo(options);
   bool adam = options->learn.optimiser == LEARN_AUTO ? ppo : options->learn.optimiser == LEARN_ADAM;
   struct optimiser_setup setup =
       optimise_defaults(adam ? OPTIMISER_ADAM : OPTIMISER_RMSPROP, learn_scaled_rate(options));
@@ -140,6 +134,44 @@ static bool fits(struct device *device, const struct options *options, const cha
 }
 
 static const struct task_network policy = {.open = open_policy, .optimiser = optimiser, POLICY_NETWORK};
+
+/* ---- a unit --------------------------------------------------------------------------------------------- */
+
+/* From `start` to `floor` while `progress` goes from 0 to 1; never up. */
+static double scheduled(enum learn_schedule schedule, double start, double floor, double progress) {
+  if (schedule == LEARN_CONSTANT || floor >= start) return start;
+  double left = schedule == LEARN_LINEAR ? 1 - progress : (1 + cos(M_PI * progress)) / 2;
+  return floor + (start - floor) * left;
+}
+
+/* Weights of this unit. A constant rate stays the optimiser's own: what goes on keeps it, but for a
+ * teacher's. */
+static void schedule_weights(struct training *training) {
+  const struct options *options = training->options;
+  struct learning *learning = training->own;
+  uint64_t taught = learning->clone.rollouts, done = training->done - taught;
+  double progress = (double)done / (double)(training->wanted - taught);
+  if (taught && !done) training->optimiser.rate = learn_scaled_rate(options);
+  learning->rollout.update.entropy_weight =
+      (float)scheduled((enum learn_schedule)options->learn.entropy_schedule, options->learn.entropy,
+                       options->learn.entropy_floor, progress);
+  if (options->learn.rate_schedule != LEARN_CONSTANT)
+    training->optimiser.rate = scheduled((enum learn_schedule)options->learn.rate_schedule,
+                                         learn_scaled_rate(options), options->learn.rate_floor, progress);
+}
+
+void learn_step(struct training *training) {
+  struct learning *learning = training->own;
+  struct rollout *rollout = &learning->rollout;
+  bool taught = training->done < learning->clone.rollouts;
+  (taught ? clone_begin : schedule_weights)(training);
+  rollout_play(rollout, &training->list[taught ? LEARN_CLONE : LEARN_PLAY], learn_next_scan(training));
+  rollout->most = learn_is_ppo(training->options) ? training->options->learn.rows : rollout->rows;
+  training->device->phase = "update";
+  schedule_run(&training->list[taught ? LEARN_IMITATE : LEARN_UPDATE], training->train.simulation.world);
+  if (taught) clone_end(training);
+  training->device->phase = "";
+}
 
 /* ---- numbers of scans ---------------------------------------------------------------------------------- */
 
@@ -156,7 +188,7 @@ static bool check_numbers(const struct options *options, uint32_t budget, uint32
                           struct error *error) {
   uint64_t rollouts = rollouts_of(options, budget, rounds), epochs = options->learn.epochs;
   uint64_t each =
-      options->learn.algorithm == LEARN_PPO && epochs > options->learn.scans ? epochs : options->learn.scans;
+      learn_is_ppo(options) && epochs > options->learn.scans ? epochs : options->learn.scans;
   if (rollouts <= UINT32_MAX / each) return true;
   return fail_usage(error,
                     "%llu rollouts in %u rounds are more than the %llu whose scans and passes have numbers; "
@@ -195,7 +227,7 @@ static void open_rollout(struct training *training) {
                                 .baseline = (enum learn_baseline)options->learn.baseline};
   rollout_open(rollout, &setup);
   rollout->update.value_weight = (float)options->learn.value;
-  rollout->update.clip = options->learn.algorithm == LEARN_PPO ? (float)options->learn.ratio : 0;
+  rollout->update.clip = learn_is_ppo(options) ? (float)options->learn.ratio : 0;
 }
 
 static void warn_of_floor(bool falls, const char *name, double start, double floor) {

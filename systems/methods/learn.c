@@ -8,9 +8,15 @@ struct learning *learning_of(const struct training *training) {
   return training_own(training, sizeof(struct learning));
 }
 
-static uint32_t next_scan(const struct training *training) {
+uint32_t learn_next_scan(const struct training *training) {
   const struct learning *learning = training->own;
   return learning->first_scan + (uint32_t)(training->done * learning->rollout.scans);
+}
+
+double learn_scaled_rate(const struct options *options) {
+  double rate = options->learn.rate, more = options->learn.scans / 16.0;
+  if (options->learn.scaling == SCALING_NONE) return rate;
+  return rate * (options->learn.scaling == SCALING_LINEAR ? more : sqrt(more));
 }
 
 /* From draws of the rollout's own. */
@@ -18,7 +24,7 @@ static void run_shuffle(struct world *world, void *context) {
   struct training *training = context;
   struct learning *learning = training->own;
   struct random random;
-  uint64_t before = next_scan(training) / learning->rollout.scans; /* rollouts, of all rounds */
+  uint64_t before = learn_next_scan(training) / learning->rollout.scans; /* rollouts, of all rounds */
   uint64_t pass = before * training->options->learn.epochs + learning->epoch;
   random_start(&random, training->options->world.seed, STREAM_ORDER, (uint32_t)pass);
   random_order(&random, learning->policy.order, learning->rollout.rows);
@@ -57,7 +63,7 @@ static bool next_minibatch(struct world *world, void *context, size_t turn) {
 static const struct system repeat_minibatches = {
     .name = "minibatches", .doc = "rows of an update", .next = next_minibatch};
 
-static bool is_ppo(const struct options *options) {
+bool learn_is_ppo(const struct options *options) {
   return options->learn.algorithm == LEARN_PPO;
 }
 
@@ -65,7 +71,7 @@ static bool is_ppo(const struct options *options) {
  * advantages that are normalised where the scene says so; else of them as they are. */
 static void fill_epochs(struct training *training, struct schedule *schedule, bool normalised) {
   struct rollout *rollout = &learning_of(training)->rollout;
-  bool ppo = is_ppo(training->options);
+  bool ppo = learn_is_ppo(training->options);
   if (ppo) schedule_add(schedule, &repeat_epochs, training);
   if (ppo) schedule_add(schedule, &shuffle_rows, training);
   if (normalised) rollout_add_normalise(rollout, schedule);
@@ -85,42 +91,6 @@ void learn_fill_passes(struct training *training, struct schedule *schedule) {
 }
 
 const struct system *const learn_systems[] = {&repeat_epochs, &shuffle_rows, &repeat_minibatches, NULL};
-
-/* From `start` to `floor` while `progress` goes from 0 to 1; never up. */
-static double scheduled(enum learn_schedule schedule, double start, double floor, double progress) {
-  if (schedule == LEARN_CONSTANT || floor >= start) return start;
-  double left = schedule == LEARN_LINEAR ? 1 - progress : (1 + cos(M_PI * progress)) / 2;
-  return floor + (start - floor) * left;
-}
-
-/* Weights of this unit. A constant rate stays the optimiser's own: what goes on keeps it, but for a
- * teacher's. */
-static void schedule_weights(struct training *training) {
-  const struct options *options = training->options;
-  struct learning *learning = training->own;
-  uint64_t taught = learning->clone.rollouts, done = training->done - taught;
-  double progress = (double)done / (double)(training->wanted - taught);
-  if (taught && !done) training->optimiser.rate = learn_scaled_rate(options);
-  learning->rollout.update.entropy_weight =
-      (float)scheduled((enum learn_schedule)options->learn.entropy_schedule, options->learn.entropy,
-                       options->learn.entropy_floor, progress);
-  if (options->learn.rate_schedule != LEARN_CONSTANT)
-    training->optimiser.rate = scheduled((enum learn_schedule)options->learn.rate_schedule,
-                                         learn_scaled_rate(options), options->learn.rate_floor, progress);
-}
-
-void learn_step(struct training *training) {
-  struct learning *learning = training->own;
-  struct rollout *rollout = &learning->rollout;
-  bool taught = training->done < learning->clone.rollouts;
-  (taught ? clone_begin : schedule_weights)(training);
-  rollout_play(rollout, &training->list[taught ? LEARN_CLONE : LEARN_PLAY], next_scan(training));
-  rollout->most = is_ppo(training->options) ? training->options->learn.rows : rollout->rows;
-  training->device->phase = "update";
-  schedule_run(&training->list[taught ? LEARN_IMITATE : LEARN_UPDATE], training->train.simulation.world);
-  if (taught) clone_end(training);
-  training->device->phase = "";
-}
 
 /* ---- looking ------------------------------------------------------------------------------------------- */
 

@@ -51,7 +51,9 @@ struct learning *learning_of(const struct training *training);
 enum learn_list { LEARN_CLONE, LEARN_IMITATE, LEARN_PLAY, LEARN_UPDATE, LEARN_RESTART, LEARN_VALIDATE };
 
 /* One rollout and what is learnt from it; only enqueues. */
-void learn_step(struct training *training);
+void learn_step(struct training *training); /* l2s.c */
+uint32_t learn_next_scan(const struct training *training); /* number of its first scan */
+bool learn_is_ppo(const struct options *options);
 void learn_fill_update(struct training *training, struct schedule *schedule);
 void learn_fill_passes(struct training *training,
                        struct schedule *schedule); /* takes advantages as they are */

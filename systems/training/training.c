@@ -151,10 +151,6 @@ static bool open_data(struct training *training, struct error *error) {
   return true;
 }
 
-struct world *training_world(const struct training *training) {
-  return training->train.simulation.world;
-}
-
 /* ---- networks ------------------------------------------------------------------------------------------ */
 
 static bool measure_networks(struct training *training, struct error *error) {

@@ -209,7 +209,10 @@ bool training_describe_split(struct training *training, struct split *split, con
 void training_note_scans(struct training *training, struct lists *lists, const char *stage, struct arena *arena);
 /* Its own state; wrong where the task is of another. */
 void *training_own(const struct training *training, size_t bytes);
-struct world *training_world(const struct training *training); /* of the training data */
+/* Of the training data. */
+static inline struct world *training_world(const struct training *training) {
+  return training->train.simulation.world;
+}
 /* Runs a list by its place. */
 void training_run_list(struct training *training, size_t place);
 /* Says of what else checkpoints are made: a name, which is not copied, and at most 64 letters. */
