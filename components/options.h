@@ -124,6 +124,9 @@ enum option_concern {
   X(evaluate, LIST, samplers, "random", 0, 0, NULL, "samplers to run; `l2sr describe samplers` lists them")  \
   X(evaluate, LIST, metrics, "ssim,psnr,nmse", 0, 0, NULL,                                                   \
     "metrics in the table: ssim, ssim_uniform, psnr, psnr_unclamped, nmse, mse")                             \
+  X(evaluate, CHOICE, profile, "l2sr", 0, 0, "l2sr|fastmri|pgmri|pineda",                                    \
+    "whose scores: l2sr's own; those of fastMRI's evaluate.py, of volumes; of PG-MRI; of active-mri (Pineda "  \
+    "et al. 2020), by each slice's largest pixel. Rewards do not change", CONCERNS_TEST)                     \
   X(evaluate, BOOL, curves, "true", 0, 0, NULL, "scores after every action, not only at the end")            \
   X(evaluate, TEXT, output, "", 0, 0, NULL,                                                                  \
     "folder for slices.csv, curves.csv and results.h5; empty: prints only")                                  \
@@ -402,6 +405,7 @@ enum network_input { INPUT_MAGNITUDE, INPUT_COMPLEX };
 enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
 enum acquisition_geometry { GEOMETRY_LINES, GEOMETRY_SPOKES, GEOMETRY_POINTS }; /* systems/sampling/geometry.h */
 enum observation_storage { OBSERVATION_F32, OBSERVATION_F16 };
+enum evaluate_profile { PROFILE_L2SR, PROFILE_FASTMRI, PROFILE_PGMRI, PROFILE_PINEDA };
 enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT }; /* known to kernels/score.cl */
 enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };
 #define METHOD_ENUMERATOR(enumerator, name) METHOD_##enumerator,

@@ -404,6 +404,11 @@ void device_read(struct device *device, cl_mem buffer, size_t offset, size_t byt
     CL(device, clEnqueueReadBuffer(device->queue, buffer, CL_TRUE, offset, bytes, to, 0, NULL, NULL));
 }
 
+void device_fetch(struct device *device, cl_mem buffer, size_t offset, size_t bytes, void *to) {
+  if (bytes)
+    CL(device, clEnqueueReadBuffer(device->queue, buffer, CL_FALSE, offset, bytes, to, 0, NULL, NULL));
+}
+
 void device_fill(struct device *device, cl_mem buffer, size_t offset, size_t bytes, uint32_t word) {
   size_t odd = bytes | offset, size = odd % 2 ? 1 : odd % 4 ? 2 : 4; /* bytes of the word that repeat */
   if (bytes)

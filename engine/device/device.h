@@ -93,6 +93,8 @@ void device_keep_program(struct device *device, const char *key, cl_program prog
 /* Enqueue; `read` waits. Offsets and sizes in bytes. */
 void device_write(struct device *device, cl_mem buffer, size_t offset, size_t bytes, const void *from);
 void device_read(struct device *device, cl_mem buffer, size_t offset, size_t bytes, void *to);
+/* As device_read, without waiting: `to` has the bytes after device_finish, and must stay until then. */
+void device_fetch(struct device *device, cl_mem buffer, size_t offset, size_t bytes, void *to);
 void device_fill(struct device *device, cl_mem buffer, size_t offset, size_t bytes, uint32_t word);
 void device_fill_floats(struct device *device, cl_mem buffer, size_t count, float value); /* from its start */
 /* What is there already is not copied. */

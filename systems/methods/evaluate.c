@@ -25,6 +25,8 @@ struct work {
   float *values; /* a column of ROLLOUT */
   uint32_t *scan, *action; /* where the running scans stand in the results; one column of ROLLOUT */
   float *pixels; /* one image */
+  float *handed, *truth;     /* of a profile: images of a batch that it scores, and one slice's truth */
+  struct scoring_part *part; /* [scan][steps + 1] of the run: for scores of volumes */
   struct progress progress;
   size_t done; /* scans */
 };
@@ -67,7 +69,8 @@ static struct simulation_plan plan_of(const struct options *options, bool dense,
                                   .together = envs,
                                   .deciders = deciders_of(options, dense),
                                   .images = every ? IMAGES_EVERY_STEP : IMAGES_SCORED,
-                                  .metrics = options->evaluate.metrics,
+                                  .metrics = scoring_chosen(options) ? "" : options->evaluate.metrics,
+                                  .hands_over = scoring_chosen(options),
                                   .network = *options->evaluate.reconstructor,
                                   .observe_every_step = *options->evaluate.policy,
                                   .record = true};
@@ -206,7 +209,8 @@ static bool check_single(const struct options *options, struct error *error) {
 }
 
 bool evaluate_check(const struct options *options, struct error *error) {
-  return check_single(options, error) && check_metrics(options, error) && check_samplers(options, error);
+  return check_single(options, error) && check_metrics(options, error) && check_samplers(options, error) &&
+         scoring_check(options, error);
 }
 
 /* evaluate.keep is of no account where all images are kept. */
@@ -272,6 +276,32 @@ static uint32_t most_steps(const struct evaluation *evaluation) {
   return most;
 }
 
+/* A profile's images of all steps wait in host memory: so many scans at a time as have room, if not all must
+ * be scanned side by side. */
+static void limit_envs(const struct work *work, struct simulation_plan *plan) {
+  const size_t room = (size_t)256 << 20;
+  size_t scan = sizeof(float) * scan_shape_pixels(&work->evaluation->shape) * plan->rollout_steps,
+         most = room / scan;
+  if (!work->evaluation->scoring || is_named(work->options, is_average)) return;
+  if (plan->envs > most) plan->envs = most ? most : 1;
+}
+
+static bool make_profile_room(struct work *work, const struct simulation_plan *plan, struct error *error) {
+  struct evaluation *evaluation = work->evaluation;
+  size_t pixels = scan_shape_pixels(&evaluation->shape);
+  if (!evaluation->scoring) return true;
+  size_t images = plan->envs * (evaluation->curves ? plan->rollout_steps : 1);
+  work->truth = ARENA_NEW(evaluation->arena, float, pixels);
+  work->handed = arena_try(evaluation->arena, images * pixels * sizeof(float));
+  return work->handed
+             ? true
+             : fail_memory(
+                   error,
+                   "no host memory for %zu images that evaluate.profile %s scores; set evaluate.curves "
+                   "to false, or world.envs lower",
+                   images, evaluation->scoring->name);
+}
+
 static bool open_simulation(struct work *work, struct device *device, const struct evaluate_config *config,
                             struct error *error) {
   struct evaluation *evaluation = work->evaluation;
@@ -282,7 +312,10 @@ static bool open_simulation(struct work *work, struct device *device, const stru
   plan.rollout_steps = most_steps(evaluation) + 1;
   plan.coils = dataset_coils(&evaluation->dataset);
   plan.kernel_folder = config->kernel_folder;
-  if (!simulation_open(&work->simulation, device, work->options, &plan, error)) return false;
+  limit_envs(work, &plan);
+  if (!make_profile_room(work, &plan, error) ||
+      !simulation_open(&work->simulation, device, work->options, &plan, error))
+    return false;
   size_t rows = plan.envs * plan.rollout_steps;
   work->values = ARENA_NEW(evaluation->arena, float, rows);
   work->action = ARENA_NEW(evaluation->arena, uint32_t, rows);
@@ -297,15 +330,34 @@ static size_t trajectories_of(const struct work *work, const struct evaluate_run
   return run->sampler->random && !best ? work->options->evaluate.trajectories : 1;
 }
 
+/* Whether the scans have the metric: the device's, or the profile's. */
+static bool is_scored(const struct work *work, size_t metric) {
+  const char *metrics = work->options->evaluate.metrics;
+  return work->evaluation->scoring ? option_has(metrics, metric_list[metric].name)
+                                   : work->simulation.scan.touched & SET(metric_list[metric].rollout);
+}
+
+/* Nothing is scored yet, and not all scans will be. */
+static bool make_parts(struct work *work, struct evaluate_run *run, size_t values) {
+  const struct evaluation *evaluation = work->evaluation;
+  if (!evaluation->scoring) return true;
+  for (size_t m = 0; m < METRICS; m++) {
+    for (size_t i = 0; run->metric[m] && i < values; i++) run->metric[m][i] = NAN;
+    if (evaluation->scoring->unit[m] == UNIT_VOLUME) run->holds[m] = evaluation->scores.first;
+  }
+  return (work->part = arena_try(evaluation->arena, values * sizeof *work->part)) != NULL;
+}
+
 static bool make_room(struct work *work, struct evaluate_run *run, struct error *error) {
   struct arena *arena = work->evaluation->arena;
   size_t slices = run->scans, pixels = scan_shape_pixels(&work->evaluation->shape),
          steps = acquisition_steps(&run->acquisition) + 1;
   bool good = true;
   for (size_t m = 0; m < METRICS; m++)
-    if (work->simulation.scan.touched & SET(metric_list[m].rollout))
+    if (is_scored(work, m))
       good &= (run->metric[m] = arena_try(arena, slices * steps * sizeof(float))) != NULL;
-  good = good && (run->returns = arena_try(arena, slices * sizeof(float))) &&
+  good = good && make_parts(work, run, slices * steps) &&
+         (run->returns = arena_try(arena, slices * sizeof(float))) &&
          (run->mask = arena_try(arena, slices * run->acquisition.shape.actions)) &&
          (run->action = arena_try(arena, slices * steps * sizeof(uint32_t)));
   size_t images = work->config->images ? slices : work->evaluation->kept_count;
@@ -372,6 +424,70 @@ static void gather_scans(struct work *work, struct evaluate_run *run) {
   }
 }
 
+/* ---- scores of a profile --------------------------------------------------------------------------------
+ */
+
+/* The first step of a scan that is scored. */
+static size_t first_scored(const struct work *work, const struct evaluate_run *run) {
+  return work->evaluation->curves ? 0 : acquisition_steps(&run->acquisition);
+}
+
+/* Where images of the next scans go. */
+static void hand_images(struct work *work, const struct evaluate_run *run, size_t envs) {
+  work->simulation.handed = (struct handed_images){work->handed, first_scored(work, run) * envs};
+}
+
+/* Scores the images of a scan, [step][env] from the first scored on. */
+static void score_scan(struct work *work, struct evaluate_run *run, size_t env, const bool asked[METRICS]) {
+  const struct evaluation *evaluation = work->evaluation;
+  size_t envs = world_rows(work->simulation.world, TABLE_ENV), pixels = scan_shape_pixels(&evaluation->shape),
+         steps = acquisition_steps(&run->acquisition) + 1, first = first_scored(work, run),
+         scan = work->scan[env], slice = scan % evaluation->slices;
+  scoring_read_truth(&evaluation->scores, &work->simulation, slice, work->truth);
+  for (size_t t = first; t < steps; t++) {
+    const float *image = work->handed + ((t - first) * envs + env) * pixels;
+    float value[METRICS];
+    work->part[scan * steps + t] =
+        scoring_score(&evaluation->scores, slice, image, work->truth, asked, value);
+    for (size_t m = 0; m < METRICS; m++)
+      if (asked[m] && evaluation->scoring->unit[m] == UNIT_SLICE) run->metric[m][scan * steps + t] = value[m];
+  }
+}
+
+static void score_batch(struct work *work, struct evaluate_run *run) {
+  bool asked[METRICS];
+  for (size_t m = 0; m < METRICS; m++) asked[m] = run->metric[m];
+  for (size_t e = 0; e < world_rows(work->simulation.world, TABLE_ENV); e++) score_scan(work, run, e, asked);
+}
+
+static void score_volume(struct work *work, struct evaluate_run *run, size_t metric, size_t volume) {
+  const struct evaluation *evaluation = work->evaluation;
+  const struct scoring_data *scores = &evaluation->scores;
+  size_t steps = acquisition_steps(&run->acquisition) + 1;
+  if (!scores->volume[volume].slices) return;
+  for (size_t from = 0; from < run->scans; from += evaluation->slices)
+    for (size_t t = first_scored(work, run); t < steps; t++)
+      run->metric[metric][(from + scores->volume[volume].first) * steps + t] =
+          (float)scoring_volume_score(scores, volume, metric, work->part + from * steps + t, steps);
+}
+
+/* All scans of the run are there. */
+static void score_volumes(struct work *work, struct evaluate_run *run) {
+  for (size_t m = 0; m < METRICS; m++)
+    for (size_t v = 0; run->metric[m] && run->holds[m] && v < work->evaluation->dataset.volume_count; v++)
+      score_volume(work, run, m, v);
+}
+
+/* The device's scores of a batch, or the profile's. */
+static void gather_scores(struct work *work, struct evaluate_run *run) {
+  if (work->evaluation->scoring) {
+    score_batch(work, run);
+    return;
+  }
+  for (size_t m = 0; m < METRICS; m++)
+    if (run->metric[m]) gather(work, run, metric_list[m].rollout, run->metric[m]);
+}
+
 /* Numbers of lines say nothing to one that chooses among spokes. */
 static bool compare_geometry(const struct options *options, const char *trained, struct error *error) {
   const char *wanted = geometry_chosen(options)->name;
@@ -434,23 +550,25 @@ static bool run_one(struct work *work, struct evaluate_run *run, struct error *e
   size_t most = world_capacity(world, TABLE_ENV);
   double start = clock_work();
   compare_scans(work, run);
-  run->scans = work->evaluation->slices * trajectories_of(work, run);
+  run->slices = work->evaluation->slices;
+  run->scans = run->slices * trajectories_of(work, run);
   if (!make_room(work, run, error) ||
       !simulation_set(&work->simulation, &run->acquisition, run->sampler, error))
     return false;
   for (size_t first = 0; first < run->scans; first += most) {
     size_t envs = run->scans - first < most ? run->scans - first : most;
     if (!goes_on(work, error)) return false;
+    hand_images(work, run, envs);
     simulation_restart(&work->simulation, (uint32_t)first, envs);
     simulation_episode(&work->simulation);
     place_scans(work, first, envs);
     if (!device_finish(world_device(world), error)) return fail_in(error, "sampler %s", run->sampler->name);
-    for (size_t m = 0; m < METRICS; m++)
-      if (run->metric[m]) gather(work, run, metric_list[m].rollout, run->metric[m]);
+    gather_scores(work, run);
     gather_returns(work, run);
     gather_scans(work, run);
     progress_move(&work->progress, work->done += envs);
   }
+  score_volumes(work, run);
   run->seconds = clock_work() - start;
   return device_finish(world_device(world), error) && check_masks(run, error);
 }
@@ -468,6 +586,14 @@ static bool run_all(struct work *work, struct error *error) {
   return good;
 }
 
+/* What the scans of a slice were scored against. */
+static void read_scored(struct work *work, size_t slice, float *truth) {
+  if (work->evaluation->scoring)
+    scoring_read_truth(&work->evaluation->scores, &work->simulation, slice, truth);
+  else
+    slice_cache_read_target(&work->simulation, slice, truth);
+}
+
 static bool read_truth(struct work *work, struct error *error) {
   struct evaluation *evaluation = work->evaluation;
   size_t pixels = scan_shape_pixels(&evaluation->shape);
@@ -478,8 +604,7 @@ static bool read_truth(struct work *work, struct error *error) {
     return fail_memory(error, "no host memory for %zu images; set data.most, or evaluate.images to false",
                        images);
   for (size_t i = 0; i < images; i++)
-    slice_cache_read_target(&work->simulation, work->config->images ? i : evaluation->kept[i],
-                       evaluation->truth + i * pixels);
+    read_scored(work, work->config->images ? i : evaluation->kept[i], evaluation->truth + i * pixels);
   return device_finish(work->simulation.device, error);
 }
 
@@ -613,13 +738,25 @@ static bool open_sequence(struct work *work, struct error *error) {
   return compare_joint(work, error);
 }
 
+/* The table's data ranges are the profile's. */
+static bool open_profile(struct work *work, struct error *error) {
+  struct evaluation *evaluation = work->evaluation;
+  if (!evaluation->scoring) return true;
+  if (!scoring_open(&evaluation->scores, &work->simulation, &evaluation->dataset, &evaluation->report,
+                    evaluation->arena, error))
+    return false;
+  memcpy(evaluation->report.data_range, evaluation->scores.range, evaluation->slices * sizeof(double));
+  return true;
+}
+
 static bool run_opened(struct work *work, struct error *error) {
   struct evaluation *evaluation = work->evaluation;
   bool good = open_network(work, error) && open_policy(work, error) && open_sequence(work, error) &&
               load_simulation(&work->simulation, &evaluation->dataset, work->options, evaluation->arena,
                               &evaluation->report, error);
   evaluation->slices = evaluation->report.slices;
-  good = good && check_kept(evaluation, error) && run_all(work, error) && read_truth(work, error);
+  good = good && check_kept(evaluation, error) && open_profile(work, error) && run_all(work, error) &&
+         read_truth(work, error);
   if (work->tau.graph) tau_close(&work->tau);
   policy_close(&work->policy);
   reconstructor_close(&work->reconstructor);
@@ -641,8 +778,10 @@ static bool open_data(struct evaluation *evaluation, const struct options *optio
 bool evaluate_open(struct evaluation *evaluation, struct device *device, const struct options *options,
                    const struct evaluate_config *config, struct error *error) {
   struct work work = {.evaluation = evaluation, .options = options, .config = config};
-  *evaluation = (struct evaluation){
-      .arena = arena_open(), .shape = scan_shape_of(options), .curves = options->evaluate.curves};
+  *evaluation = (struct evaluation){.arena = arena_open(),
+                                    .shape = scan_shape_of(options),
+                                    .scoring = scoring_chosen(options),
+                                    .curves = options->evaluate.curves};
   bool good = plan_runs(evaluation, options, error) &&
               read_kept(evaluation, options, config->images, error) && look_at_policy(&work, error) &&
               open_data(evaluation, options, config, error);
@@ -676,12 +815,19 @@ double evaluate_cells(const struct evaluate_run *run) {
   return sum / (double)run->scans;
 }
 
+/* The scan has a score of its own. */
+static bool holds(const struct evaluate_run *run, size_t metric, size_t scan) {
+  return !run->holds[metric] || run->holds[metric][scan % run->slices];
+}
+
 void evaluate_mean(const struct evaluate_run *run, size_t metric, size_t steps, double *mean, double *std) {
   const float *values = run->metric[metric] + steps;
-  size_t stride = acquisition_steps(&run->acquisition) + 1, count = run->scans;
+  size_t stride = acquisition_steps(&run->acquisition) + 1, count = 0;
   double sum = 0, square = 0;
-  for (size_t i = 0; i < count; i++) sum += values[i * stride];
+  for (size_t i = 0; i < run->scans; i++)
+    if (holds(run, metric, i)) sum += values[i * stride], count++;
   *mean = sum / (double)count;
-  for (size_t i = 0; i < count; i++) square += (values[i * stride] - *mean) * (values[i * stride] - *mean);
+  for (size_t i = 0; i < run->scans; i++)
+    if (holds(run, metric, i)) square += (values[i * stride] - *mean) * (values[i * stride] - *mean);
   *std = sqrt(square / (double)count);
 }

@@ -3,6 +3,7 @@
 #define L2SR_SYSTEMS_EVALUATE_H
 
 #include "systems/data/dataset.h"
+#include "systems/methods/scoring.h"
 #include "systems/scan/load.h"
 #include "systems/scan/simulation.h"
 #include "systems/training/lists.h"
@@ -12,7 +13,9 @@ struct evaluate_run {
   const struct sampler *sampler;
   size_t scans; /* of every slice one or, where lines are drawn, evaluate.trajectories: [trajectory][slice] */
   float *metric[METRICS]; /* [scan][steps + 1]: after 0, 1, ... lines (of points none and all); NULL if not
-                             computed */
+                             computed. A volume's stands with its first slice, and NaN with the others */
+  const bool *holds[METRICS]; /* [slice]: its scans have a score, for it is of volumes; NULL: all have one */
+  size_t slices;
   float *returns;         /* [scan]: sum of the rewards */
   uint8_t *mask;          /* [scan][actions]: at the end */
   uint32_t *action;       /* [scan][steps]; of points none */
@@ -26,6 +29,8 @@ struct evaluation {
   struct load_report report;
   struct scan_shape shape;
   size_t slices;
+  const struct scoring *scoring; /* whose scores; NULL: l2sr's */
+  struct scoring_data scores;    /* where there is one */
   bool curves;       /* false: only the last column of metric holds numbers */
   float *truth; /* what was scored: [slice][height][width], when images are asked for; or [kept] of them */
   uint32_t *kept;    /* rows of evaluate.keep, where not all images are asked for */
@@ -60,8 +65,8 @@ void evaluate_close(struct evaluation *evaluation);
 /* Mean over the scans of the cells of k-space that their masks acquired. */
 double evaluate_cells(const struct evaluate_run *run);
 
-/* Mean and population deviation over the scans of metric_list[metric] after `steps` lines; of points 1 is
- * all. */
+/* Mean and population deviation of metric_list[metric] after `steps` lines, over the scans or, of volumes,
+ * over those of volumes; of points 1 is all. */
 void evaluate_mean(const struct evaluate_run *run, size_t metric, size_t steps, double *mean, double *std);
 
 #endif

@@ -387,7 +387,8 @@ struct l2sr_run {
   const enum l2sr_array *metric;  /* L2SR_SSIM, ...: ask by these which is which */
   const double *mean, *deviation; /* at the end, over scans (population); NaN: none */
   /* Each [scans][steps + 1], after 0, 1, ... steps; NULL: not scored. Without evaluate.curves only the last
-   * column is, and the others are NaN. */
+   * column is, and the others are NaN. Where evaluate.profile scores volumes, a volume's is in the row of its
+   * first slice and the others are NaN; means and deviations are then over volumes. */
   const float *const *scores;
 };
 enum l2sr_code l2sr_table_run(l2sr_table *table, size_t run, struct l2sr_run *values);

@@ -33,3 +33,18 @@ const struct system system_record = {
     .parts = 0 RECORD_ROWS(X) METRIC_ROWS(X),
 #undef X
     .run = run_record};
+
+/* Images stay in host memory for who scores them there. */
+static void run_hand_over(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  size_t rows = world_rows(world, TABLE_ENV), bytes = world_column_bytes(world, ENV_reconstruction);
+  struct arg images = world_in(world, ENV_reconstruction);
+  if (simulation->rollout_row < simulation->handed.first) return;
+  char *to = (char *)simulation->handed.images + (simulation->rollout_row - simulation->handed.first) * bytes;
+  device_fetch(world_device(world), images.as.m, 0, rows * bytes, to);
+}
+
+const struct system system_hand_over = {.name = "hand_over",
+                                        .doc = "reconstructions to the host, which scores them",
+                                        .reads = SET(ENV_reconstruction),
+                                        .run = run_hand_over};

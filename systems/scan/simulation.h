@@ -66,6 +66,7 @@ struct simulation_plan {
   const char *metrics;       /* comma list: which are computed; NULL: none */
   bool observe_every_step;   /* observe after every action, as for IMAGES_EVERY_STEP; else where images are made */
   bool record;               /* keep actions, rewards and metrics in ROLLOUT */
+  bool hands_over;           /* images that are scored go to host memory too: simulation.handed */
   bool rolling;              /* the step resets finished scans itself: endless stepping */
   bool network;              /* a network reconstructs: simulation.reconstructor, set after opening */
   size_t draws;              /* of a dense policy, to train: trajectories of a slice, side by side; 0: it does not train */
@@ -100,6 +101,13 @@ struct candidates {
   uint32_t count;      /* candidates of a scan */
 };
 
+/* Host memory of images that are scored: the image of row r of ROLLOUT at image r - first, of earlier rows
+ * nowhere. It stays until the device has finished. */
+struct handed_images {
+  float *images;
+  size_t first;
+};
+
 struct simulation {
   struct device *device;
   const struct options *options;
@@ -126,6 +134,7 @@ struct simulation {
   uint32_t taken;        /* actions since the begin of the running scans */
   struct rollout_rows rows;
   size_t rollout_row;    /* the row of ROLLOUT that record writes */
+  struct handed_images handed; /* where the plan hands images over, set before its scans */
   struct pass pass;
   struct trajectory_plan trajectories;
   struct schedule begin, step, finish, scan, restart;

@@ -83,6 +83,7 @@ static void add_scores(struct simulation *simulation, struct schedule *schedule)
   const struct metric *reward = &metric_list[simulation->options->reward.metric];
   const struct system *last = NULL;
   simulation_add_reconstruct(simulation, schedule);
+  if (plan->hands_over) put(simulation, schedule, &system_hand_over);
   if (!plan->metrics) return;
   for (const struct metric *metric = metric_list; metric < metric_list + METRICS; metric++)
     if ((option_has(plan->metrics, metric->name) || metric == reward) && metric->system != last)

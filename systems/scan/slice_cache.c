@@ -294,6 +294,17 @@ static void clamp_image(float *image, size_t pixels, float mean, float deviation
   }
 }
 
+static const struct system read_image = {
+    .name = "read_image", .doc = "the image of a slice as it was loaded", .reads = SET(SLICE_image)};
+
+void slice_cache_read_image(struct simulation *simulation, size_t slice, float *image) {
+  size_t pixels = world_column_bytes(simulation->world, SLICE_image) / sizeof *image;
+  if (simulation->cache)
+    memcpy(image, slice_cache_image(simulation->cache, slice), sizeof *image * pixels);
+  else
+    world_get(simulation->world, &read_image, SLICE_image, slice, 1, image);
+}
+
 static const struct system read_target = {.name = "read_target",
                                           .doc = "the image that the scans of a slice are scored against",
                                           .reads = SET(SLICE_image) | SET(SLICE_mean) | SET(SLICE_std)};

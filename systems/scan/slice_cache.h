@@ -47,6 +47,8 @@ void slice_cache_order(struct simulation *simulation, const uint32_t *order, siz
 void slice_order_write(struct world *world, const uint32_t *order, size_t count); /* to the device */
 /* Rows of SLICE as slices, in place. */
 void slice_cache_slices(const struct simulation *simulation, uint32_t *rows, size_t count);
+/* A slice's image as it was loaded; what is on the device does not change. */
+void slice_cache_read_image(struct simulation *simulation, size_t slice, float *image);
 /* The image that the slice's scans are scored against, which is clamped where the stored one is far from its
  * mean. */
 void slice_cache_read_target(struct simulation *simulation, size_t slice, float *image);

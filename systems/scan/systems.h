@@ -9,7 +9,7 @@ extern const struct system system_restart, system_end_scans, system_bring_scans,
     system_decide_points_sequence, system_decide_sequence, system_order_lines, system_acquire, system_observe,
     system_observe_cells, system_observe_coils, system_reconstruct, system_encode, system_encode_complex,
     system_forward_reconstructor, system_restore, system_score_ssim, system_score_ssim_uniform,
-    system_score_error, system_reward, system_record, system_encode_policy, system_forward_policy, system_act,
+    system_score_error, system_hand_over, system_reward, system_record, system_encode_policy, system_forward_policy, system_act,
     system_estimate, system_encode_reconstruction, system_keep_state, system_act_draws, system_spread,
     system_follow, system_expand, system_extend, system_weigh;
 extern const struct system system_repeat_steps, system_repeat_reconstructor, system_repeat_policy,

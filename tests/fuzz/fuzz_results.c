@@ -54,8 +54,9 @@ static void use(struct report *report, struct arena *arena) {
     double *sum = ARENA_NEW(arena, double, set->volumes);
     for (size_t m = 0; m < METRICS; m++)
       for (size_t end = 0; run->metric[m] && end < 2; end++) {
-        const double *value = report_slices(report, run, m, end * (run->steps - 1));
-        for (size_t i = 0; i < set->slices; i++) sum[set->volume[i]] += value[i];
+        const struct report_units *units = report_units(report, report->setting[run->setting].set, m);
+        const double *value = report_values(report, run, m, end * (run->steps - 1));
+        for (size_t u = 0; u < units->count; u++) sum[set->volume[units->row[u]]] += value[u];
       }
   }
 }

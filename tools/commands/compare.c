@@ -395,6 +395,26 @@ static void report_only(struct report *report, const char *name, const char *tex
     report_other(report, shown, "missing", text);
 }
 
+/* What results of a profile alone have; those of l2sr's own scores do not name it. */
+static bool is_of_profile(const char *name) {
+  return !strcmp(name, "profile") || !strcmp(name, "units") || !strcmp(name, "partial_volumes");
+}
+
+/* Scores of one name are other measures there. */
+static void compare_profiles(struct report *report, const struct pair *pair) {
+  char a[64] = "l2sr", b[64] = "l2sr";
+  store_text(pair->a, "profile", a, sizeof a);
+  store_text(pair->b, "profile", b, sizeof b);
+  if (strcmp(a, b))
+    report_other(
+        report, "scores", "profile",
+        arena_text(
+            report->call->arena,
+            "of evaluate.profile %s and of %s, which are other measures: run l2sr evaluate for B again with "
+            "--set evaluate.profile=%s",
+            a, b, a));
+}
+
 static bool compare_attributes(struct report *report, const struct pair *pair, struct error *error) {
   struct name_list a = {.arena = report->call->arena}, b = a;
   if (!store_list_attributes(pair->a, add_name, &a, error) ||
@@ -403,10 +423,11 @@ static bool compare_attributes(struct report *report, const struct pair *pair, s
   for (size_t i = 0; i < a.count; i++)
     if (is_among(&b, a.names[i]))
       compare_attribute(report, pair, a.names[i]);
-    else
+    else if (!is_of_profile(a.names[i]))
       report_only(report, a.names[i], "only in A");
   for (size_t i = 0; i < b.count; i++)
-    if (!is_among(&a, b.names[i])) report_only(report, b.names[i], "only in B");
+    if (!is_among(&a, b.names[i]) && !is_of_profile(b.names[i])) report_only(report, b.names[i], "only in B");
+  compare_profiles(report, pair);
   return true;
 }
 

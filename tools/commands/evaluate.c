@@ -69,6 +69,27 @@ static size_t count_runs(const struct evaluation *evaluation, size_t first) {
   return count;
 }
 
+/* What means are over, and whose scores they are. */
+static void print_over(const struct evaluation *evaluation, const struct options *options) {
+  static const char *const ranges[] = {
+      [RANGE_VOLUME] = "volume", [RANGE_SLICE] = "slice", [RANGE_ATTRIBUTE] = "attribute max"};
+  const struct scoring *scoring = evaluation->scoring;
+  struct arena *arena = evaluation->arena;
+  if (!scoring) {
+    printf("\nmean +- population standard deviation over scans; data range by %s; %s\n",
+           ranges[options->data.range], text_shown(arena, evaluation->reconstructor));
+    return;
+  }
+  const char *over = scoring_over(scoring, options->evaluate.metrics, arena);
+  printf("\nmean +- population standard deviation over %s; data range by %s; %s\n", over,
+         ranges[scoring_range(scoring, options)], text_shown(arena, evaluation->reconstructor));
+  printf("scores of %s (evaluate.profile %s)%s%s\n", scoring->code, scoring->name,
+         strstr(over, "volumes") ? ", volumes: " : "",
+         strstr(over, "volumes")
+             ? text_shown(arena, scoring_text(&evaluation->scores, &evaluation->dataset, arena))
+             : "");
+}
+
 static void print_table(const struct evaluation *evaluation, const struct options *options) {
   bool shown[METRICS];
   for (size_t m = 0; m < METRICS; m++) shown[m] = is_shown(options, m);
@@ -78,11 +99,7 @@ static void print_table(const struct evaluation *evaluation, const struct option
     for (size_t r = first; r < first + count; r++) print_result(options, &evaluation->runs[r]);
     paired_print(evaluation, first, count, shown, stdout);
   }
-  printf("\nmean +- population standard deviation over scans; data range by %s; %s\n",
-         options->data.range == RANGE_VOLUME  ? "volume"
-         : options->data.range == RANGE_SLICE ? "slice"
-                                              : "attribute max",
-         text_shown(evaluation->arena, evaluation->reconstructor));
+  print_over(evaluation, options);
 }
 
 /* ---- JSON lines ---------------------------------------------------------------------------------------- */
@@ -104,6 +121,21 @@ static void print_json_metric(const struct evaluation *evaluation, const struct 
   printf(evaluation->curves ? "]}" : "}");
 }
 
+static void print_json_profile(const struct evaluation *evaluation) {
+  const struct scoring *scoring = evaluation->scoring;
+  if (!scoring) return;
+  printf(",\"profile\":\"%s\",\"volumes\":%zu,\"partial_volumes\":%zu,\"units\":{", scoring->name,
+         evaluation->scores.volumes, evaluation->scores.partial);
+  const char *separator = "";
+  for (size_t m = 0; m < METRICS; m++) {
+    if (!evaluation->runs[0].metric[m]) continue;
+    printf("%s\"%s\":\"%s\"", separator, metric_list[m].name,
+           scoring->unit[m] == UNIT_VOLUME ? "volume" : "slice");
+    separator = ",";
+  }
+  putchar('}');
+}
+
 static void print_json(const struct evaluation *evaluation, const struct options *options,
                        const struct device *device) {
   for (size_t r = 0; r < evaluation->run_count; r++) {
@@ -121,6 +153,7 @@ static void print_json(const struct evaluation *evaluation, const struct options
     json_text(stdout, options->evaluate.name);
     printf(",\"reconstructor\":");
     json_text(stdout, evaluation->reconstructor);
+    print_json_profile(evaluation);
     printf(",\"small_files\":%zu,\"written_files\":%zu,\"broken_files\":%zu,\"broken_volumes\":%zu,"
            "\"constant\":%zu,\"excluded\":%zu",
            evaluation->dataset.small, evaluation->dataset.written + evaluation->report.written_volumes,

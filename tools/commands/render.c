@@ -46,11 +46,21 @@ static const unsigned char *drawn_mask(const struct acquisition *setting, const 
   return mask;
 }
 
+/* A volume's score stands with its first slice. */
+static const char *caption_of(const struct evaluation *evaluation, const struct evaluate_run *run,
+                              size_t metric, size_t slice, struct arena *arena) {
+  size_t steps = acquisition_steps(&run->acquisition) + 1;
+  if (!run->holds[metric])
+    return score_caption(arena, metric, (double)run->metric[metric][slice * steps + steps - 1]);
+  size_t first = evaluation->scores.volume[evaluation->report.names[slice].volume].first;
+  return arena_text(arena, "%s (volume)",
+                    score_caption(arena, metric, (double)run->metric[metric][first * steps + steps - 1]));
+}
+
 static void fill_column(const struct evaluation *evaluation, const struct evaluate_run *run, size_t slice,
                         const unsigned char *initial, const char *metrics, struct picture_column *column,
                         struct arena *arena) {
-  size_t pixels = scan_shape_pixels(&evaluation->shape), steps = acquisition_steps(&run->acquisition) + 1,
-         last = slice * steps + steps - 1;
+  size_t pixels = scan_shape_pixels(&evaluation->shape);
   column->title = run->sampler->name;
   column->image = run->images + slice * pixels;
   column->mask = drawn_mask(&run->acquisition, run->mask + slice * run->acquisition.shape.actions, arena);
@@ -59,7 +69,7 @@ static void fill_column(const struct evaluation *evaluation, const struct evalua
   size_t line = 0;
   for (size_t m = 0; m < METRICS; m++)
     if (option_has(metrics, metric_list[m].name))
-      captions[line++] = run->metric[m] ? score_caption(arena, m, run->metric[m][last]) : "";
+      captions[line++] = run->metric[m] ? caption_of(evaluation, run, m, slice, arena) : "";
   column->captions = captions;
 }
 

@@ -67,12 +67,14 @@ static void put_cell(const struct cross *cross, const struct tabular *table, siz
     size_t metric = cross->metric[i];
     const struct report_run *run = find_pair(cross, row, column, metric);
     if (!run) continue;
-    size_t slices = cross->report->set[cross->report->setting[run->setting].set].slices,
-           at = 1 + column * cross->metrics + i;
-    double mean, std, *value = report_slices(cross->report, run, metric, run->steps - 1);
-    size_t scored = statistics_mean(value, slices, &mean, &std);
+    const struct report_units *units =
+        report_units(cross->report, cross->report->setting[run->setting].set, metric);
+    size_t at = 1 + column * cross->metrics + i;
+    double mean, std, *value = report_values(cross->report, run, metric, run->steps - 1);
+    size_t scored = statistics_mean(value, units->count, &mean, &std);
     tabular_number(table, row, at, mean, metric_list[metric].digits);
-    tabular_missing(table, row, at, slices - scored, slices, "slices");
+    tabular_missing(table, row, at, units->count - scored, units->count,
+                    arena_text(arena, "%ss", units->one));
     const char *text = scored ? tabular_digits(arena, mean, metric_list[metric].digits) : "no score";
     if (i == 0)
       *cell = (struct matrix_cell){mean, text, NULL};

@@ -222,10 +222,11 @@ static struct cross_setting *setting_of(struct cross_table *table, const struct 
   *setting = (struct cross_setting){
       .acceleration = scan->acceleration,
       .horizon = arena_text(table->arena, "%s", scan->horizon),
-      .label = arena_text(table->arena, "x%u %s: %u initial + %u acquired of %u %ss, %zu slice%s",
+      .label = arena_text(table->arena, "x%u %s: %u initial + %u acquired of %u %ss, %zu slice%s%s%s",
                           scan->acceleration, scan->horizon, scan->initial_lines, scan->budget,
                           scan->shape.actions, geometry_of(scan)->one, evaluation->slices,
-                          plural(evaluation->slices)),
+                          plural(evaluation->slices), evaluation->scoring ? ", scores of " : "",
+                          evaluation->scoring ? evaluation->scoring->name : ""),
       .cell = ARENA_NEW(table->arena, struct cross_cell, table->rows * table->columns)};
   return setting;
 }

@@ -18,18 +18,18 @@ static const char *mean_label(struct arena *arena, double mean, size_t missing, 
 
 static struct chart_row *make_rows(struct report *report, size_t setting, size_t metric, size_t *count) {
   const struct report_run *list[REPORT_RUNS];
-  const struct report_set *set = &report->set[report->setting[setting].set];
+  const struct report_units *units = report_units(report, report->setting[setting].set, metric);
   *count = report_select(report, setting, metric, list);
   struct chart_row *rows = ARENA_NEW(report->arena, struct chart_row, *count + 1);
   for (size_t i = 0; i < *count; i++) {
     double std;
     size_t scored;
     rows[i] = (struct chart_row){.name = list[i]->method,
-                                 .value = report_slices(report, list[i], metric, list[i]->steps - 1),
-                                 .count = set->slices,
+                                 .value = report_values(report, list[i], metric, list[i]->steps - 1),
+                                 .count = units->count,
                                  .style = report_style(report, list[i]->method)};
     scored = statistics_mean(rows[i].value, rows[i].count, &rows[i].mean, &std);
-    rows[i].label = mean_label(report->arena, rows[i].mean, set->slices - scored, set->slices, metric);
+    rows[i].label = mean_label(report->arena, rows[i].mean, units->count - scored, units->count, metric);
   }
   return rows;
 }
@@ -45,14 +45,15 @@ bool report_put_histograms(struct report_page *page, size_t setting, struct erro
   struct report *report = page->report;
   size_t count, metric = page->config->metric;
   struct chart_row *rows = make_rows(report, setting, metric, &count);
-  const char *name = score_name(report->arena, metric), *label = report->setting[setting].label;
+  const char *name = score_name(report->arena, metric), *label = report->setting[setting].label,
+             *one = report_units(report, report->setting[setting].set, metric)->one;
   if (!count) return true;
   struct chart_bins bins = chart_bins(rows, count);
   struct tabular table = tabular_make(report->arena, bins.count, count + 1);
   double *fraction = ARENA_NEW(report->arena, double, bins.count);
   table.file = arena_text(report->arena, "histogram_%zu", setting + 1);
   table.title =
-      arena_text(report->arena, "%s of the slices at %s, %% of them from each value on", name, label);
+      arena_text(report->arena, "%s of the %ss at %s, %% of them from each value on", name, one, label);
   table.numbers = true;
   table.head[0] = name;
   for (size_t r = 0; r < count; r++) {
@@ -66,10 +67,12 @@ bool report_put_histograms(struct report_page *page, size_t setting, struct erro
     }
   }
   const char *caption = arena_text(
-      report->arena, "%zu slice%s; bars are fractions of them on one scale, the dark line is the mean%s.",
-      rows[0].count, plural(rows[0].count),
-      any_missing(rows, count) ? "; slices without a score are counted at the right, and left out" : "");
-  struct chart_histograms chart = {arena_text(report->arena, "%s of the slices at %s", name, label), name,
+      report->arena, "%zu %s%s; bars are fractions of them on one scale, the dark line is the mean%s.",
+      rows[0].count, one, plural(rows[0].count),
+      any_missing(rows, count)
+          ? arena_text(report->arena, "; %ss without a score are counted at the right, and left out", one)
+          : "");
+  struct chart_histograms chart = {arena_text(report->arena, "%s of the %ss at %s", name, one, label), name,
                                    rows, count};
   struct report_figure figure = {table.file, chart.title, caption, 0, chart_draw_histograms, &chart};
   return report_put_figure(page, &figure, error) && report_put_table(page, &table, error);

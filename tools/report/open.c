@@ -1,4 +1,5 @@
 /* The operands of `l2sr report`, and what its parts ask of what was read. */
+#include "engine/base/log.h"
 #include "engine/base/option.h"
 #include "engine/files/part.h"
 #include "engine/files/store.h"
@@ -193,13 +194,30 @@ size_t report_style(const struct report *report, const char *method) {
   return style;
 }
 
-double *report_slices(const struct report *report, const struct report_run *run, size_t metric,
+const struct report_units *report_units(const struct report *report, size_t set, size_t metric) {
+  const struct report_set *of = &report->set[set];
+  return scoring_unit(of->scoring, metric) == UNIT_VOLUME ? &of->by_volume : &of->by_slice;
+}
+
+const char *report_units_text(struct arena *arena, const struct report_units *units) {
+  return arena_text(arena, "%zu %s%s", units->count, units->one, plural(units->count));
+}
+
+size_t report_count_scores(const struct report *report, const struct report_run *run, size_t metric) {
+  size_t set = report->setting[run->setting].set;
+  return run->scans / report->set[set].slices * report_units(report, set, metric)->count;
+}
+
+double *report_values(const struct report *report, const struct report_run *run, size_t metric,
                       size_t lines) {
-  size_t slices = report->set[report->setting[run->setting].set].slices;
+  size_t set = report->setting[run->setting].set, slices = report->set[set].slices;
+  const struct report_units *units = report_units(report, set, metric);
   if (!run->metric[metric]) return NULL;
-  double *mean = ARENA_NEW(report->arena, double, slices);
-  for (size_t i = 0; i < run->scans; i++)
-    mean[i % slices] += run->metric[metric][i * run->steps + lines] / (double)(run->scans / slices);
+  double *mean = ARENA_NEW(report->arena, double, units->count);
+  for (size_t from = 0; from < run->scans; from += slices)
+    for (size_t u = 0; u < units->count; u++)
+      mean[u] +=
+          run->metric[metric][(from + units->row[u]) * run->steps + lines] / (double)(run->scans / slices);
   return mean;
 }
 

@@ -33,17 +33,19 @@ static struct statistics_pairs compare(const struct evaluation *evaluation, cons
   add_slices(evaluation, run, metric, metric_list[metric].sign, difference);
   add_slices(evaluation, baseline, metric, -metric_list[metric].sign, difference);
   struct statistics_pairs pairs = statistics_grouped(difference, clusters->of, slices, clusters->count, room);
+  for (size_t i = 0; run->holds[metric] && i < slices; i++) pairs.missing -= !run->holds[metric][i];
   arena_close(arena);
   return pairs;
 }
 
-static const char *interval_text(struct arena *arena, const struct statistics_pairs *pairs, size_t metric) {
+static const char *interval_text(struct arena *arena, const struct statistics_pairs *pairs, size_t metric,
+                                 const char *one) {
   int digits = metric_list[metric].digits;
-  if (!pairs->count) return "no slice has two scores";
+  if (!pairs->count) return arena_text(arena, "no %s has two scores", one);
   const char *text =
       arena_text(arena, "%s [%s, %s]", tabular_digits(arena, pairs->mean, digits),
                  tabular_digits(arena, pairs->low, digits), tabular_digits(arena, pairs->high, digits));
-  return pairs->missing ? arena_text(arena, "%s (%zu slice%s without a score)", text, pairs->missing,
+  return pairs->missing ? arena_text(arena, "%s (%zu %s%s without a score)", text, pairs->missing, one,
                                      plural(pairs->missing))
                         : text;
 }
@@ -55,7 +57,8 @@ static void print_pair(struct arena *arena, const struct evaluation *evaluation,
   for (size_t m = 0; m < METRICS; m++) {
     if (!shown[m] || !run->metric[m]) continue;
     struct statistics_pairs pairs = compare(evaluation, run, baseline, m, clusters);
-    fprintf(file, "  %s %s", metric_list[m].name, interval_text(arena, &pairs, m));
+    fprintf(file, "  %s %s", metric_list[m].name,
+            interval_text(arena, &pairs, m, run->holds[m] ? "volume" : "slice"));
   }
   fputc('\n', file);
 }

@@ -47,12 +47,14 @@ static bool is_same(const struct paper_tested *a, const struct paper_tested *b) 
 static const char *row_of(struct arena *arena, const struct evaluation *evaluation,
                           const struct evaluate_run *run, const struct options *options) {
   static const char *const ranges[] = {"", ", range of the slice", ", range of the attribute"};
+  const char *scores = evaluation->scoring ? arena_text(arena, ", scores of %s", evaluation->scoring->name)
+                                           : ranges[options->data.range];
   const struct acquisition *setting = &run->acquisition;
   char size[SCAN_SHAPE_TEXT];
   return arena_text(arena, "N=%s x%u %s, %u + %u %ss, %zu slice%s (%.8s)%s%s",
                     scan_shape_text(&setting->shape, size), setting->acceleration, setting->horizon,
                     setting->initial_lines, setting->budget, geometry_of(setting)->one, evaluation->slices,
-                    plural(evaluation->slices), evaluation->dataset.hash, ranges[options->data.range],
+                    plural(evaluation->slices), evaluation->dataset.hash, scores,
                     options->data.kspace == KSPACE_MEASURED ? ", measured k-space" : "");
 }
 

@@ -119,6 +119,7 @@ static bool read_set(struct reading *reading, struct report_set *set, struct err
   char *selection = arena_new(arena, 80), *names = arena_new(arena, NAMES_MOST);
   const size_t most = REPORT_SLICES;
   size_t numbers = 0, ranges = 0;
+  double partial;
   *set = (struct report_set){.path = reading->path, .selection = selection, .names = names};
   if (!store_text(reading->store, "selection", selection, 80) ||
       !store_text(reading->store, "volume_names", names, NAMES_MOST))
@@ -138,11 +139,31 @@ static bool read_set(struct reading *reading, struct report_set *set, struct err
                 "%s is damaged: slice/volume has %zu entries, slice/number %zu and slice/data_range %zu",
                 reading->path, set->slices, numbers, ranges);
   set->key = test_keys(reading->scene, arena);
+  set->scoring = scoring_named(set->key[OPTION_ROW_evaluate_profile]);
+  if (store_number(reading->store, "partial_volumes", &partial)) set->partial = (size_t)partial;
   return read_patients(reading, set, error) && count_volumes(reading, set, error);
+}
+
+/* Volumes are files, in the order of their first slices. */
+static void find_units(struct report *report, struct report_set *set) {
+  struct report_units slices = {"slice", 0, ARENA_NEW(report->arena, size_t, set->slices), set->clusters.of},
+                      volumes = {"volume", 0, ARENA_NEW(report->arena, size_t, set->slices),
+                                 ARENA_NEW(report->arena, unsigned, set->slices)};
+  bool *seen = ARENA_NEW(report->arena, bool, set->volumes + 1);
+  for (size_t i = 0; i < set->slices; i++) {
+    slices.row[slices.count++] = i;
+    if (seen[set->volume[i]]) continue;
+    seen[set->volume[i]] = true;
+    volumes.cluster[volumes.count] = set->clusters.of[i];
+    volumes.row[volumes.count++] = i;
+  }
+  set->by_slice = slices;
+  set->by_volume = volumes;
 }
 
 static void find_clusters(struct report *report, struct report_set *set) {
   set->clusters = clusters_read(report->arena, set->names, set->patients, set->volume, set->slices);
+  find_units(report, set);
 }
 
 /* Results of before do not say whose their files are; others of the same slices do. */

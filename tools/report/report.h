@@ -4,6 +4,7 @@
 #define L2SR_TOOLS_REPORT_H
 
 #include "engine/files/part.h"
+#include "systems/methods/scoring.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/simulation.h"
 #include "tools/draw/figure.h"
@@ -23,6 +24,14 @@ enum {
 
 /* ---- what was read ------------------------------------------------------------------------------------- */
 
+/* What scores are of: slices or volumes. */
+struct report_units {
+  const char *one; /* "slice" */
+  size_t count;
+  size_t *row;       /* [count]: of the slice that the score stands with: a volume's first */
+  unsigned *cluster; /* [count]: whose it is (tools/report/clusters.h) */
+};
+
 /* The slices of results. Results are of one set where the slices are the same and keys of CONCERNS_TEST have
  * equal values (components/options.h); keys of trainings do not keep results apart. */
 struct report_set {
@@ -35,6 +44,9 @@ struct report_set {
   double *range;             /* [slices] */
   const char *patients;      /* whose the files are, a line each; NULL: the results do not say */
   struct clusters clusters;  /* whose the slices are */
+  const struct scoring *scoring; /* whose scores they are; NULL: l2sr's */
+  size_t partial;                /* volumes that are scored by a part of their slices */
+  struct report_units by_slice, by_volume;
 };
 
 struct report_setting {
@@ -116,8 +128,14 @@ bool report_finish(struct report *report, struct error *error);
 
 /* Styles of lines and rows are by the method's place among all. */
 size_t report_style(const struct report *report, const char *method);
-/* Mean over a slice's scans after so many lines, [slices]; NULL where the run has no such metric. */
-double *report_slices(const struct report *report, const struct report_run *run, size_t metric, size_t lines);
+/* What the metric's scores are of, in a set. */
+const struct report_units *report_units(const struct report *report, size_t set, size_t metric);
+/* "12 slices", "3 volumes" */
+const char *report_units_text(struct arena *arena, const struct report_units *units);
+/* Scores of the metric that a run has: of each unit one a trajectory. */
+size_t report_count_scores(const struct report *report, const struct report_run *run, size_t metric);
+/* Mean over a unit's scans after so many lines, [units]; NULL where the run has no such metric. */
+double *report_values(const struct report *report, const struct report_run *run, size_t metric, size_t lines);
 /* Runs of a setting that have the metric, in the order of the tables; returns how many. */
 size_t report_select(const struct report *report, size_t setting, size_t metric,
                      const struct report_run **list);

@@ -28,10 +28,25 @@ static void write_start(FILE *file, const struct evaluate_run *run) {
   fputc(',', file);
 }
 
+/* A volume's score stands with its first slice, and the others' cells are empty. */
+static void write_score(FILE *file, const struct evaluate_run *run, size_t metric, size_t scan,
+                        size_t steps) {
+  if (run->holds[metric] && !run->holds[metric][scan % run->slices])
+    fputc(',', file);
+  else
+    fprintf(file, ",%.9g", run->metric[metric][scan * steps + steps - 1]);
+}
+
+/* Ends the row by whose scores they are, where they are not l2sr's own. */
+static void write_profile(FILE *file, const struct evaluation *evaluation) {
+  if (evaluation->scoring) fprintf(file, ",%s", evaluation->scoring->name);
+  fputc('\n', file);
+}
+
 static void write_slices(FILE *file, const struct evaluation *evaluation) {
   fprintf(file, "acceleration,horizon,sampler,volume,slice,trajectory,data_range,lines");
   write_metric_names(file, evaluation, "");
-  fprintf(file, ",return,patient\n");
+  fprintf(file, ",return,patient%s\n", evaluation->scoring ? ",profile" : "");
   for (size_t r = 0; r < evaluation->run_count; r++)
     for (size_t i = 0; i < evaluation->runs[r].scans; i++) {
       const struct evaluate_run *run = &evaluation->runs[r];
@@ -43,10 +58,10 @@ static void write_slices(FILE *file, const struct evaluation *evaluation) {
       fprintf(file, ",%zu,%zu,%.9g,%u", name->slice, i / evaluation->slices,
               evaluation->report.data_range[slice], run->acquisition.initial_lines + run->acquisition.budget);
       for (size_t m = 0; m < METRICS; m++)
-        if (run->metric[m]) fprintf(file, ",%.9g", run->metric[m][i * steps + steps - 1]);
+        if (run->metric[m]) write_score(file, run, m, i, steps);
       fprintf(file, ",%.9g,", run->returns[i]);
       csv_text(file, patient_of(&evaluation->dataset.volumes[name->volume]));
-      fputc('\n', file);
+      write_profile(file, evaluation);
     }
 }
 
@@ -54,7 +69,7 @@ static void write_curves(FILE *file, const struct evaluation *evaluation) {
   fprintf(file, "acceleration,horizon,sampler,lines");
   write_metric_names(file, evaluation, "_mean");
   write_metric_names(file, evaluation, "_std");
-  fputc('\n', file);
+  fprintf(file, "%s\n", evaluation->scoring ? ",profile" : "");
   for (size_t r = 0; r < evaluation->run_count; r++) {
     const struct evaluate_run *run = &evaluation->runs[r];
     for (size_t t = evaluation->curves ? 0 : acquisition_steps(&run->acquisition);
@@ -69,7 +84,7 @@ static void write_curves(FILE *file, const struct evaluation *evaluation) {
         }
       for (size_t m = 0; m < METRICS; m++)
         if (run->metric[m]) fprintf(file, ",%.9g", std[m]);
-      fputc('\n', file);
+      write_profile(file, evaluation);
     }
   }
 }
@@ -237,6 +252,23 @@ static bool store_group(struct store *store, const struct options *options, stru
   return store_put_text(store, "group", name, error) && (!*of || store_gamma(store, of, error));
 }
 
+/* Whose scores they are and of what, where they are not l2sr's own. */
+static bool store_profile(struct store *store, const struct evaluation *evaluation, struct error *error) {
+  const struct scoring *scoring = evaluation->scoring;
+  struct arena *arena = arena_open();
+  const char *units = "";
+  for (size_t m = 0; scoring && m < METRICS; m++)
+    if (evaluation->runs[0].metric[m])
+      units = arena_text(arena, "%s%s%s %s", units, *units ? "\n" : "", metric_list[m].name,
+                         scoring->unit[m] == UNIT_VOLUME ? "volume" : "slice");
+  bool good =
+      !scoring || (store_put_text(store, "profile", scoring->name, error) &&
+                   store_put_text(store, "units", units, error) &&
+                   store_put_number(store, "partial_volumes", (double)evaluation->scores.partial, error));
+  arena_close(arena);
+  return good;
+}
+
 static bool store_facts(struct store *store, const struct options *options,
                         const struct evaluation *evaluation, const struct device *device,
                         struct error *error) {
@@ -246,18 +278,20 @@ static bool store_facts(struct store *store, const struct options *options,
   if (!memory) return fail(error, "no host memory for the scene's text");
   option_print(&option_table, options, false, memory);
   fclose(memory);
-  bool good = store_put_text(store, "version", L2SR_VERSION, error) &&
-              store_put_text(store, "device", device->facts.name, error) &&
-              store_put_text(store, "driver", device->facts.driver, error) &&
-              store_put_text(store, "selection", evaluation->dataset.hash, error) &&
-              store_put_text(store, "scene", scene, error) && store_group(store, options, error) &&
-              store_seeds(store, options, error) &&
-              store_put_number(store, "small_files", (double)evaluation->dataset.small, error) &&
-              store_put_number(store, "written_files", (double)(evaluation->dataset.written + evaluation->report.written_volumes), error) &&
-              store_put_number(store, "broken_files", (double)evaluation->dataset.broken, error) &&
-              store_put_number(store, "broken_volumes", (double)evaluation->report.broken_volumes, error) &&
-              store_put_number(store, "constant_slices", (double)evaluation->report.constant, error) &&
-              store_put_number(store, "excluded_slices", (double)evaluation->report.excluded, error);
+  bool good =
+      store_put_text(store, "version", L2SR_VERSION, error) &&
+      store_put_text(store, "device", device->facts.name, error) &&
+      store_put_text(store, "driver", device->facts.driver, error) &&
+      store_put_text(store, "selection", evaluation->dataset.hash, error) &&
+      store_put_text(store, "scene", scene, error) && store_group(store, options, error) &&
+      store_profile(store, evaluation, error) && store_seeds(store, options, error) &&
+      store_put_number(store, "small_files", (double)evaluation->dataset.small, error) &&
+      store_put_number(store, "written_files",
+                       (double)(evaluation->dataset.written + evaluation->report.written_volumes), error) &&
+      store_put_number(store, "broken_files", (double)evaluation->dataset.broken, error) &&
+      store_put_number(store, "broken_volumes", (double)evaluation->report.broken_volumes, error) &&
+      store_put_number(store, "constant_slices", (double)evaluation->report.constant, error) &&
+      store_put_number(store, "excluded_slices", (double)evaluation->report.excluded, error);
   free(scene);
   return good;
 }

@@ -22,10 +22,15 @@ struct family {
   size_t missing;   /* slices that have no score with one of the seeds */
 };
 
+static const struct report_units *units_of(const struct report *report, const struct report_run *run,
+                                           size_t metric) {
+  return report_units(report, report->setting[run->setting].set, metric);
+}
+
 static double mean_of(const struct report *report, const struct report_run *run, size_t metric) {
   double mean, std;
-  statistics_mean(report_slices(report, run, metric, run->steps - 1),
-                  report->set[report->setting[run->setting].set].slices, &mean, &std);
+  statistics_mean(report_values(report, run, metric, run->steps - 1), units_of(report, run, metric)->count,
+                  &mean, &std);
   return mean;
 }
 
@@ -35,10 +40,10 @@ static const struct report_set *set_of(const struct report *report, const struct
 
 /* Slices that a seed has no score of count once. */
 static size_t count_missing(const struct report *report, const struct family *family, size_t metric) {
-  size_t missing = 0, slices = family->count ? set_of(report, family->run[0])->slices : 0;
+  size_t missing = 0, slices = family->count ? units_of(report, family->run[0], metric)->count : 0;
   bool *lacks = ARENA_NEW(report->arena, bool, slices + 1);
   for (size_t i = 0; i < family->count; i++) {
-    const double *value = report_slices(report, family->run[i], metric, family->run[i]->steps - 1);
+    const double *value = report_values(report, family->run[i], metric, family->run[i]->steps - 1);
     for (size_t s = 0; s < slices; s++) lacks[s] |= !isfinite(value[s]);
   }
   for (size_t s = 0; s < slices; s++) missing += lacks[s];
@@ -130,7 +135,9 @@ static void put_family(struct report *report, const struct tabular *table, size_
   else
     tabular_spread(table, row, column, family->mean, family->std, digits);
   if (cell->text) cell->text = arena_text(report->arena, "%s (%zu)", cell->text, family->count);
-  tabular_missing(table, row, column, family->missing, set_of(report, family->run[0])->slices, "slices");
+  const struct report_units *units = units_of(report, family->run[0], metric);
+  tabular_missing(table, row, column, family->missing, units->count,
+                  arena_text(report->arena, "%ss", units->one));
 }
 
 static bool put_metric(struct report_page *page, size_t set, const size_t *setting, size_t settings,
@@ -165,11 +172,11 @@ static bool put_metric(struct report_page *page, size_t set, const size_t *setti
 
 /* A slice's score is the mean over seeds. */
 static double *slices_of(const struct report *report, const struct family *family, size_t metric) {
-  const struct report_set *set = set_of(report, family->run[0]);
-  double *mean = ARENA_NEW(report->arena, double, set->slices);
+  const struct report_units *units = units_of(report, family->run[0], metric);
+  double *mean = ARENA_NEW(report->arena, double, units->count);
   for (size_t i = 0; i < family->count; i++) {
-    const double *value = report_slices(report, family->run[i], metric, family->run[i]->steps - 1);
-    for (size_t s = 0; s < set->slices; s++) mean[s] += value[s] / (double)family->count;
+    const double *value = report_values(report, family->run[i], metric, family->run[i]->steps - 1);
+    for (size_t s = 0; s < units->count; s++) mean[s] += value[s] / (double)family->count;
   }
   return mean;
 }
@@ -188,12 +195,13 @@ static double spread_of(const struct family *family, const struct family *baseli
 static struct statistics_trainings trainings_of(const struct report *report, const struct family *family,
                                                 const double *difference, size_t metric, double *room) {
   const struct report_set *set = set_of(report, family->run[0]);
+  const struct report_units *units = units_of(report, family->run[0], metric);
   double *mean = ARENA_NEW(report->arena, double, family->count);
   for (size_t i = 0; i < family->count; i++) {
-    double *value = report_slices(report, family->run[i], metric, family->run[i]->steps - 1);
-    for (size_t s = 0; s < set->slices; s++)
+    double *value = report_values(report, family->run[i], metric, family->run[i]->steps - 1);
+    for (size_t s = 0; s < units->count; s++)
       if (!isfinite(difference[s])) value[s] = NAN;
-    mean[i] = statistics_grouped(value, set->clusters.of, set->slices, set->clusters.count, room).mean;
+    mean[i] = statistics_grouped(value, units->cluster, units->count, set->clusters.count, room).mean;
   }
   return statistics_over_trainings(mean, family->count);
 }
@@ -201,11 +209,12 @@ static struct statistics_trainings trainings_of(const struct report *report, con
 static void put_pair(struct report *report, const struct tabular *table, size_t row,
                      const struct family *family, const struct family *baseline, size_t metric) {
   const struct report_set *set = set_of(report, family->run[0]);
+  const struct report_units *units = units_of(report, family->run[0], metric);
   double *value = slices_of(report, family, metric), *other = slices_of(report, baseline, metric),
          *room = ARENA_NEW(report->arena, double, 2 * set->clusters.count);
-  for (size_t i = 0; i < set->slices; i++) value[i] = metric_list[metric].sign * (value[i] - other[i]);
+  for (size_t i = 0; i < units->count; i++) value[i] = metric_list[metric].sign * (value[i] - other[i]);
   struct statistics_pairs patients =
-      statistics_grouped(value, set->clusters.of, set->slices, set->clusters.count, room);
+      statistics_grouped(value, units->cluster, units->count, set->clusters.count, room);
   struct statistics_trainings own = trainings_of(report, family, value, metric, room),
                               others = trainings_of(report, baseline, value, metric, room);
   struct statistics_pairs both = statistics_crossed(&patients, &own, &others), *tells = &both;
@@ -220,7 +229,8 @@ static void put_pair(struct report *report, const struct tabular *table, size_t 
   tabular_number(table, row, 6, both.low, digits);
   tabular_number(table, row, 7, both.high, digits);
   tabular_text(table, row, 8, statistics_verdict(tells->low, tells->high));
-  tabular_missing(table, row, 2, patients.missing, set->slices, "slices");
+  tabular_missing(table, row, 2, patients.missing, units->count,
+                  arena_text(report->arena, "%ss", units->one));
 }
 
 /* The baseline of the page where it has results here, else the first method. */
@@ -250,19 +260,19 @@ static const char *fixed_text(struct arena *arena, const char *fixed) {
                 : "";
 }
 
-static const char *note_of(struct report *report, const struct report_set *set, const struct family *baseline,
-                           const char *fixed) {
+static const char *note_of(struct report *report, const struct report_set *set, const char *one,
+                           const struct family *baseline, const char *fixed) {
   const char *over = clusters_text(report->arena, &set->clusters), *noun = clusters_noun(&set->clusters);
   return arena_text(
       report->arena,
-      "A slice's score is its mean over seeds (%s: %zu seed%s), the difference of a %.*s the mean of its "
-      "slices. 95 %% confidence intervals: the first over %s, for the trainings that there are; the "
+      "A %s's score is its mean over seeds (%s: %zu seed%s), the difference of a %.*s the mean of its "
+      "%ss. 95 %% confidence intervals: the first over %s, for the trainings that there are; the "
       "second over %s and trainings (of what is not trained, its draws), which tells whether a method is "
       "ahead, behind, or the question is open. Where neither method has several, the first tells.%s "
       "The deviation is that of the difference of two seeds: the root of both methods' variances between "
       "seeds, added; that of a method with one seed is not known and left out.",
-      baseline->name, baseline->count, plural(baseline->count), (int)strlen(noun) - 1, noun, over, noun,
-      fixed_text(report->arena, fixed));
+      one, baseline->name, baseline->count, plural(baseline->count), (int)strlen(noun) - 1, noun, one, over,
+      noun, fixed_text(report->arena, fixed));
 }
 
 static bool put_setting(struct report_page *page, size_t setting, struct error *error) {
@@ -296,7 +306,8 @@ static bool put_setting(struct report_page *page, size_t setting, struct error *
     if (!family->same) fixed = add_fixed(report->arena, fixed, family);
   }
   table.rows = row;
-  table.note = note_of(report, set, baseline, fixed);
+  table.note =
+      note_of(report, set, report_units(report, report->setting[setting].set, metric)->one, baseline, fixed);
   return !row || report_put_table(page, &table, error);
 }
 

@@ -82,14 +82,27 @@ static size_t count_lines(const struct sheet *sheet) {
   return lines;
 }
 
+/* A volume's score stands with its first slice. */
+static const char *score_of_row(const struct sheet *sheet, const struct report_run *run, size_t metric) {
+  const struct report_set *set = sheet->set;
+  struct arena *arena = sheet->page->report->arena;
+  bool of_volume = scoring_unit(set->scoring, metric) == UNIT_VOLUME;
+  size_t row = sheet->row;
+  for (size_t u = 0; of_volume && u < set->by_volume.count; u++)
+    if (set->volume[set->by_volume.row[u]] == set->volume[sheet->row]) row = set->by_volume.row[u];
+  const char *text =
+      score_caption(arena, metric, (double)run->metric[metric][row * run->steps + run->steps - 1]);
+  return of_volume ? arena_text(arena, "%s (volume)", text) : text;
+}
+
 /* Below the images stand the metrics of the page's tables, by the same rules and names. */
 static const char **captions_of(const struct sheet *sheet, const struct report_run *run, size_t lines) {
   struct arena *arena = sheet->page->report->arena;
   const char **captions = ARENA_NEW(arena, const char *, lines + 1);
-  size_t last = (size_t)sheet->row * run->steps + run->steps - 1, line = 0;
+  size_t line = 0;
   for (size_t m = 0; m < METRICS; m++)
     if (report_shows(sheet->page->report, sheet->page->config, m))
-      captions[line++] = run->metric[m] ? score_caption(arena, m, (double)run->metric[m][last]) : "";
+      captions[line++] = run->metric[m] ? score_of_row(sheet, run, m) : "";
   return captions;
 }
 

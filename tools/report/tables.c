@@ -48,7 +48,8 @@ static void put_score(const struct report *report, const struct tabular *table, 
   for (size_t i = 0; i < run->scans; i++) value[i] = run->metric[metric][i * run->steps + run->steps - 1];
   size_t scored = statistics_mean(value, run->scans, &mean, &std);
   tabular_spread(table, row, column, mean, std, metric_list[metric].digits);
-  tabular_missing(table, row, column, run->scans - scored, run->scans, "scans");
+  size_t all = report_count_scores(report, run, metric);
+  tabular_missing(table, row, column, all - scored, all, all < run->scans ? "volumes" : "scans");
 }
 
 /* "ssim", and where there are several data sets "ssim_data2". */
@@ -57,6 +58,21 @@ static const char *file_name(const struct report *report, const char *name, size
 }
 
 /* ---- method by setting --------------------------------------------------------------------------------- */
+
+/* Whose scores these are, where they are not l2sr's own. */
+static const char *whose_scores(const struct report *report, size_t set, size_t metric) {
+  const struct report_set *of = &report->set[set];
+  if (!of->scoring) return "";
+  bool partial = of->partial && scoring_unit(of->scoring, metric) == UNIT_VOLUME;
+  const char *text = arena_text(report->arena, " Scores as %s has them (evaluate.profile %s), one a %s.",
+                                of->scoring->code, of->scoring->name, report_units(report, set, metric)->one);
+  return !partial
+             ? text
+             : arena_text(
+                   report->arena,
+                   "%s Of %zu volume%s not all slices are in the results, which say which (slice/number).",
+                   text, of->partial, plural(of->partial));
+}
 
 static bool put_metric(struct report_page *page, size_t set, size_t metric, struct error *error) {
   struct report *report = page->report;
@@ -69,12 +85,11 @@ static bool put_metric(struct report_page *page, size_t set, size_t metric, stru
   table.head[0] = "method";
   table.file = file_name(report, metric_list[metric].name, set);
   table.title =
-      arena_text(report->arena, "%s, mean \u00b1 standard deviation, %zu slice%s",
-                 score_name(report->arena, metric), report->set[set].slices, plural(report->set[set].slices));
-  table.note =
-      metric_list[metric].sign > 0
-          ? "Larger is better. Marked: best of a column; oracles, which see the truth, take no part."
-          : "Smaller is better. Marked: best of a column; oracles, which see the truth, take no part.";
+      arena_text(report->arena, "%s, mean \u00b1 standard deviation, %s", score_name(report->arena, metric),
+                 report_units_text(report->arena, report_units(report, set, metric)));
+  table.note = arena_text(
+      report->arena, "%s is better. Marked: best of a column; oracles, which see the truth, take no part.%s",
+      metric_list[metric].sign > 0 ? "Larger" : "Smaller", whose_scores(report, set, metric));
   for (size_t m = 0; m < grid->methods; m++) {
     tabular_text(&table, m, 0, grid->first[m]->method);
     table.group[m] = report_group_names[grid->first[m]->group];
@@ -228,13 +243,14 @@ static void put_pair(struct report *report, const struct tabular *table, size_t 
                      const struct report_run *run, const struct report_run *baseline, size_t metric,
                      struct chart_interval *interval) {
   const struct report_set *set = &report->set[report->setting[run->setting].set];
-  double *value = report_slices(report, run, metric, run->steps - 1),
-         *other = report_slices(report, baseline, metric, baseline->steps - 1),
+  const struct report_units *units = report_units(report, report->setting[run->setting].set, metric);
+  double *value = report_values(report, run, metric, run->steps - 1),
+         *other = report_values(report, baseline, metric, baseline->steps - 1),
          *room = ARENA_NEW(report->arena, double, 2 * set->clusters.count);
-  for (size_t i = 0; i < set->slices; i++) value[i] = metric_list[metric].sign * (value[i] - other[i]);
-  struct statistics_pairs slices = statistics_paired(value, set->slices);
+  for (size_t i = 0; i < units->count; i++) value[i] = metric_list[metric].sign * (value[i] - other[i]);
+  struct statistics_pairs slices = statistics_paired(value, units->count);
   struct statistics_pairs patients =
-      statistics_grouped(value, set->clusters.of, set->slices, set->clusters.count, room);
+      statistics_grouped(value, units->cluster, units->count, set->clusters.count, room);
   int shown = metric_list[metric].digits, digits = shown < 0 ? shown - 1 : shown + 1;
   tabular_text(table, row, 0, run->method);
   tabular_number(table, row, 1, slices.mean, digits);
@@ -245,7 +261,8 @@ static void put_pair(struct report *report, const struct tabular *table, size_t 
   tabular_number(table, row, 6, patients.high, digits);
   tabular_number(table, row, 7, 100 * slices.better, 1);
   tabular_text(table, row, 8, verdict_of(report, run, baseline, metric, &patients));
-  tabular_missing(table, row, 1, slices.missing, set->slices, "slices");
+  tabular_missing(table, row, 1, slices.missing, units->count,
+                  units == &set->by_volume ? "volumes" : "slices");
   *interval = (struct chart_interval){run->method, patients.mean, patients.low, patients.high,
                                       report_style(report, run->method)};
 }
@@ -258,17 +275,16 @@ static const struct report_run *find_baseline(const struct report_page *page, si
 
 /* What the intervals of a setting are over, and what they hold fixed. */
 static const char *note_of(struct report *report, const struct report_set *set,
-                           const struct report_run **list, size_t count) {
+                           const struct report_units *units, const struct report_run **list, size_t count) {
   bool trained = false;
   for (size_t i = 0; i < count; i++) trained |= *list[i]->training;
-  return arena_text(
-      report->arena,
-      "%zu slice%s; 95 %% confidence intervals, the second over %s. Ahead, behind: it leaves out 0; "
-      "open: it does not.%s",
-      set->slices, plural(set->slices), clusters_text(report->arena, &set->clusters),
-      trained ? " Each method is of one training here, which the intervals hold fixed: another "
-                "training may differ by more."
-              : "");
+  return arena_text(report->arena,
+                    "%s; 95 %% confidence intervals, the second over %s. Ahead, behind: it leaves out 0; "
+                    "open: it does not.%s",
+                    report_units_text(report->arena, units), clusters_text(report->arena, &set->clusters),
+                    trained ? " Each method is of one training here, which the intervals hold fixed: another "
+                              "training may differ by more."
+                            : "");
 }
 
 /* Whether the setting has the baseline, and a method to compare with it. */
@@ -283,6 +299,7 @@ static bool has_pairs(const struct report_page *page, size_t set, size_t setting
 static struct tabular pairs_table(struct report *report, size_t setting, const struct report_run *baseline,
                                   const struct report_run **list, size_t count, size_t metric) {
   const struct report_set *set = &report->set[report->setting[setting].set];
+  const struct report_units *units = report_units(report, report->setting[setting].set, metric);
   const char *noun = clusters_noun(&set->clusters);
   struct tabular table = tabular_make(report->arena, count - 1, 9);
   const char *heads[] = {"method",
@@ -296,10 +313,9 @@ static struct tabular pairs_table(struct report *report, size_t setting, const s
                          "verdict"};
   memcpy(table.head, heads, sizeof heads);
   table.file = arena_text(report->arena, "pairs_%zu", setting + 1);
-  table.title =
-      arena_text(report->arena, "%s against %s, slice by slice, at %s", score_name(report->arena, metric),
-                 baseline->method, report->setting[setting].label);
-  table.note = note_of(report, set, list, count);
+  table.title = arena_text(report->arena, "%s against %s, %s by %s, at %s", score_name(report->arena, metric),
+                           baseline->method, units->one, units->one, report->setting[setting].label);
+  table.note = note_of(report, set, units, list, count);
   return table;
 }
 
@@ -351,7 +367,7 @@ bool report_put_pairs(struct report_page *page, size_t set, struct error *error)
       "independent; a file that does not say whose it is stands for a patient. Better is the fraction of "
       "slices "
       "where the method is, ties half. Slices where one of two has no score are of no pair: they are counted "
-      "and left out.");
+      "and left out. Where scores are of volumes, volumes stand for slices.");
   for (size_t s = 0; s < page->report->settings; s++)
     if (has_pairs(page, set, s) && !put_setting(page, s, error)) return false;
   return true;
