@@ -185,9 +185,30 @@ static void a_part_of_a_volume_is_its_score(void **state) {
   support_close_folder(&folder);
 }
 
+/* The file says no maximum, and the advice is none that the profile refuses. */
+static void a_range_that_the_file_does_not_say_is_refused(void **state) {
+  struct evaluate_config config = {.kernel_folder = ""};
+  struct evaluation evaluation;
+  struct options options;
+  struct folder folder;
+  struct error error;
+  support_open_folder(&folder);
+  write_volume(&folder);
+  option_defaults(&option_table, &options, folder.arena);
+  set(&options, &folder, "data.path", folder.path);
+  set(&options, &folder, "data.size", "32");
+  set(&options, &folder, "data.range", "attribute");
+  set(&options, &folder, "evaluate.profile", "fastmri");
+  assert_false(evaluate_open(&evaluation, *state, &options, &config, &error));
+  assert_holds(error.text, "a.h5 has no attribute max; set data.range to volume");
+  assert_null(strstr(error.text, "slice"));
+  support_close_folder(&folder);
+}
+
 int main(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_kept_is_what_was_scored),
                                             cmocka_unit_test(profiles_score_what_is_kept),
-                                            cmocka_unit_test(a_part_of_a_volume_is_its_score)};
+                                            cmocka_unit_test(a_part_of_a_volume_is_its_score),
+                                            cmocka_unit_test(a_range_that_the_file_does_not_say_is_refused)};
   return cmocka_run_group_tests(tests, support_open_transforms, support_close_transforms);
 }

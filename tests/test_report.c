@@ -302,6 +302,7 @@ struct results {
   const char *lines;    /* lines of section data, beside the usual ones; NULL: none */
   const char *patients; /* a line a file; NULL: none */
   size_t unscored;      /* the scores of so many slices are NaN */
+  const char *profile; /* evaluate.profile, of whose volumes the first slices alone have scores; NULL: l2sr */
   const char *size;     /* data.size; NULL: SIZE */
   size_t height; /* of images of height x SIZE, truth and own, where `image` is NULL; 0: there are none */
 };
@@ -329,14 +330,15 @@ static void write_results(const char *path, const struct results *results) {
   struct store *store;
   char scene[8192];
   for (size_t i = 0; i < results->unscored; i++) ssim[i * (LINES + 1) + LINES] = NAN;
+  for (size_t t = 0; results->profile && t <= LINES; t++) ssim[LINES + 1 + t] = NAN;
   size_t slices[] = {SLICES}, masks[] = {results->scans, SIZE}, actions[] = {results->scans, LINES},
          curve[] = {results->scans, LINES + 1};
   snprintf(
       scene, sizeof scene,
       "data:\n  path: \"x\"\n  size: %s\n%s  range: %s\nevaluate:\n  name: \"%s\"\n  samplers: [random]\n"
-      "  metrics: [ssim]\n  policy: \"\"\n  reconstructor: \"r.h5\"\n",
+      "  metrics: [ssim]\n  policy: \"\"\n  reconstructor: \"r.h5\"\n  profile: %s\n",
       results->size ? results->size : "4", results->lines ? results->lines : "", results->range,
-      results->name);
+      results->name, results->profile ? results->profile : "l2sr");
   assert_good(store_create(&store, path, &error), &error);
   assert_good(store_put_text(store, "version", results->version, &error), &error);
   assert_good(store_put_text(store, "selection", results->selection, &error), &error);
@@ -595,6 +597,35 @@ static const char *page_text(struct folder *folder, struct report *report, const
   fclose(file);
   for (char *c = text; *c; c++) *c = *c == '\n' ? ' ' : *c;
   return text;
+}
+
+/* Two files of two slices and of one: a score each, which stands with their first slices. */
+static void scores_of_volumes_are_of_volumes(void **state) {
+  struct folder folder;
+  struct error error;
+  const char *path;
+  struct results second = standard;
+  (void)state;
+  support_open_folder(&folder);
+  second.profile = "fastmri";
+  second.name = "B";
+  struct report *report = two_results(&folder, &second, &path);
+  assert_good(report_add(report, path, &error), &error);
+  assert_good(report_finish(report, &error), &error);
+  assert_int_equal(report->sets, 2);
+  assert_holds(report_part_text(report, 1), "evaluate.profile is fastmri here and l2sr there");
+  assert_holds(report_part_text(report, 1), " --set evaluate.profile=l2sr");
+  const struct report_units *units = report_units(report, 1, 0), *slices = report_units(report, 0, 0);
+  assert_true(units->count == 2 && units->row[0] == 0 && units->row[1] == 2 && units->cluster[1] == 1);
+  assert_true(slices->count == SLICES && slices->row[1] == 1);
+  const double *value = report_values(report, &report->run[1], 0, LINES);
+  assert_true(value[0] == (double)0.7f && value[1] == (double)0.8f);
+  assert_int_equal(report_count_scores(report, &report->run[1], 0), 2);
+  const char *text = page_text(&folder, report, "report.txt");
+  assert_holds(text, "SSIM, mean \u00b1 standard deviation, 2 volumes");
+  assert_holds(text, "0.7500 \u00b1 0.0500");
+  assert_null(strstr(text, "without a score"));
+  support_close_folder(&folder);
 }
 
 /* The standard results do not say whose their files are; those beside them do. */
@@ -1028,6 +1059,7 @@ int main(void) {
       cmocka_unit_test(keys_of_training_keep_nothing_apart),
       cmocka_unit_test(keys_of_tests_keep_apart_in_words),
       cmocka_unit_test(every_key_of_the_data_says_what_it_concerns),
+      cmocka_unit_test(scores_of_volumes_are_of_volumes),
       cmocka_unit_test(results_say_whose_slices_are),
       cmocka_unit_test(slices_without_a_score_are_told),
       cmocka_unit_test(methods_without_any_score_are_told),

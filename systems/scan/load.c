@@ -305,14 +305,14 @@ static void warn_of_peaks(const struct load *load, const double *by_volume) {
         count, plural(count), by_volume[largest], volumes[largest].path);
 }
 
-static bool check_max(const struct volume *volume, struct error *error) {
+static bool check_max(const struct volume *volume, const struct options *options, struct error *error) {
+  const char *others = options->evaluate.profile == PROFILE_FASTMRI ? "volume" : "volume or slice";
   if (!volume->has_max)
-    return fail_file(error, "%s has no attribute max; set data.range to volume or slice", volume->path);
+    return fail_file(error, "%s has no attribute max; set data.range to %s", volume->path, others);
   if (isfinite(volume->max) && volume->max > 0) return true;
-  return fail_file(
-      error,
-      "%s has attribute max %g; it must be above 0; set data.range to volume or slice, or mend the file",
-      volume->path, volume->max);
+  return fail_file(error,
+                   "%s has attribute max %g; it must be above 0; set data.range to %s, or mend the file",
+                   volume->path, volume->max, others);
 }
 
 static const struct system system_read_peaks = {
@@ -338,7 +338,8 @@ static bool set_ranges(struct load *load, struct error *error) {
   }
   for (size_t i = 0; i < count; i++) {
     const struct volume *volume = &load->dataset->volumes[load->report->names[i].volume];
-    if (load->options->data.range == RANGE_ATTRIBUTE && !check_max(volume, error)) return false;
+    if (load->options->data.range == RANGE_ATTRIBUTE && !check_max(volume, load->options, error))
+      return false;
     range[i] = load->options->data.range == RANGE_ATTRIBUTE ? volume->max / load->options->data.scale
                : load->options->data.range == RANGE_SLICE   ? peak[i]
                                                             : by_volume[load->report->names[i].volume];

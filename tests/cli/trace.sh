@@ -158,6 +158,11 @@ case_complex() {
   evaluate "complex tau steps" $complex evaluate.samplers=[tau_step] sampler.tau_step=run/last.h5 evaluate.reconstructor=run/last.h5
   train "complex measured" $complex data.source=kspace data.kspace=measured
 }
+case_profiles() {
+  evaluate "scores of volumes" evaluate.profile=fastmri
+  evaluate "scores at the end" evaluate.profile=pgmri evaluate.curves=false evaluate.keep=[0]
+  evaluate "scores by slice in a window" evaluate.profile=pineda data.window=3 world.envs=3
+}
 case_augment() { train augment data.augment=[flips,turns]; }
 case_window() {
   window='data.window=5 learn.scans=4 world.envs=4'
