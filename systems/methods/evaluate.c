@@ -424,8 +424,7 @@ static void gather_scans(struct work *work, struct evaluate_run *run) {
   }
 }
 
-/* ---- scores of a profile --------------------------------------------------------------------------------
- */
+/* ---- scores of a profile -------------------------------------------------------------------------------- */
 
 /* The first step of a scan that is scored. */
 static size_t first_scored(const struct work *work, const struct evaluate_run *run) {

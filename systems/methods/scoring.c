@@ -10,8 +10,7 @@
 enum { METRIC_ROWS(PLACE) };
 #undef PLACE
 
-/* ---- the rows -------------------------------------------------------------------------------------------
- */
+/* ---- the rows ------------------------------------------------------------------------------------------- */
 
 #define UNITS_OF_SKIMAGE(of)                                                                                 \
   { [AT_ssim] = of, [AT_psnr] = of, [AT_nmse] = of, [AT_mse] = of }
@@ -61,8 +60,7 @@ void scoring_pad_mask(const struct scoring *scoring, uint8_t *mask, size_t width
     if (x < left || x >= right) mask[x] = scoring->padding == PADDING_ONES;
 }
 
-/* ---- what is refused ------------------------------------------------------------------------------------
- */
+/* ---- what is refused ------------------------------------------------------------------------------------ */
 
 static bool refuse_metric(const struct scoring *scoring, size_t metric, struct error *error) {
   fail_usage(error, "evaluate.metrics names %s, which evaluate.profile %s does not have; name some of",
@@ -116,8 +114,7 @@ static bool check_crop(const struct scoring_data *scores, const struct volume *v
       volume->path, crop->height, crop->width, scores->scoring->name);
 }
 
-/* ---- crops ----------------------------------------------------------------------------------------------
- */
+/* ---- crops ---------------------------------------------------------------------------------------------- */
 
 static size_t least(size_t a, size_t b) {
   return b && b < a ? b : a;
@@ -149,8 +146,7 @@ static struct measure_images images_of(const struct scoring_data *scores, size_t
                                  scores->shape.width};
 }
 
-/* ---- truths ---------------------------------------------------------------------------------------------
- */
+/* ---- truths --------------------------------------------------------------------------------------------- */
 
 /* Cuts as the published loader does, by mean and sample deviation. */
 static void clamp_image(float *image, size_t pixels) {
@@ -195,8 +191,7 @@ void scoring_set_ranges(struct scoring_data *scores, const struct dataset *datas
   }
 }
 
-/* ---- volumes --------------------------------------------------------------------------------------------
- */
+/* ---- volumes -------------------------------------------------------------------------------------------- */
 
 static bool find_volumes(struct scoring_data *scores, const struct dataset *dataset, struct error *error) {
   for (size_t i = 0; i < scores->slices; i++) {
@@ -286,8 +281,7 @@ const char *scoring_text(const struct scoring_data *scores, const struct dataset
                     scores->names[volume->first].slice, scores->names[volume->last].slice);
 }
 
-/* ---- scores ---------------------------------------------------------------------------------------------
- */
+/* ---- scores --------------------------------------------------------------------------------------------- */
 
 static bool asks_volumes(const struct scoring *scoring, const bool asked[METRICS], size_t metric) {
   return asked[metric] && scoring->unit[metric] == UNIT_VOLUME;

@@ -39,8 +39,7 @@ bool scoring_check(const struct options *options, struct error *error);
  * has there: 0 (fastMRI, after the mask is drawn over the whole width), 1 (active-mri), or as they are. */
 void scoring_pad_mask(const struct scoring *scoring, uint8_t *mask, size_t width, size_t left, size_t right);
 
-/* ---- an evaluation's -------------------------------------------------------------------------------------
- */
+/* ---- an evaluation's ------------------------------------------------------------------------------------- */
 
 /* Where volumes of an evaluation are scored. */
 struct scoring_volume {
