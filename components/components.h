@@ -142,6 +142,8 @@ enum shape {
   X(CANDIDATE, action, U32, ONE, SAVED, "action that this candidate of a scan adds")                         \
   X(CANDIDATE, quality, F32, ONE, SAVED, "the scene's similarity of an action of a scan, as ENV.quality")    \
   NETWORK_COLUMNS(X, RECONSTRUCTOR)                                                                          \
+  X(RECONSTRUCTOR, data, F32, ONE, MARK, "acquired data of scans that are solved for")                       \
+  X(RECONSTRUCTOR, solution, F32, ONE, MARK, "complex images of scans that are solved for")                  \
   NETWORK_COLUMNS(X, POLICY)                                                                                 \
   X(POLICY, kept, F32, ONE, STATE, "values of all forward passes of a rollout (train.keep_activations)")     \
   NETWORK_COLUMNS(X, SAMPLER)

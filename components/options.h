@@ -129,6 +129,22 @@ enum option_concern {
     "f32: the reference; mixed: half-precision operands; half: half-precision storage too (both need "       \
     "matrix instructions)")                                                                                  \
   X(network, U32, batch, "256", 1, 65536, NULL, "largest number of images in one pass of the network")
+/* Every key changes images: tables keep results apart that differ in one (tools/report/read.c). */
+#define RECONSTRUCT_OPTIONS(X)                                                                               \
+  X(reconstruct, CHOICE, method, "auto", 0, 0, "auto|zero_filled|network|cg_sense|tv|wavelet",                \
+    "how images are made of what is acquired. auto: by the network where one is given, else zero_filled. "    \
+    "cg_sense: least squares by conjugate gradients. tv: with total variation. wavelet: with sparse wavelet " \
+    "coefficients")                                                                                          \
+  X(reconstruct, F64, weight, "0.01", 0, 1000000000, NULL,                                                   \
+    "cg_sense: half of it times the squared image is added to half the squared error. tv, wavelet: the "     \
+    "weight of the prior, for an image whose bright pixels are 1")                                           \
+  X(reconstruct, U32, iterations, "30", 1, 100000, NULL,                                                     \
+    "cg_sense, wavelet: steps. tv: steps of conjugate gradients of all rounds; 200 in fastMRI")              \
+  X(reconstruct, F64, tolerance, "0", 0, 1, NULL,                                                            \
+    "a scan ends before, where its residual (cg_sense), that of a new round (tv) or the last change of the " \
+    "image (wavelet) is this part of the whole; 0: never")                                                   \
+  X(reconstruct, BOOL, shifts, "true", 0, 0, NULL, "wavelet: every step moves the wavelets at random")       \
+  X(reconstruct, F64, rho, "0.5", 0.000001, 1000000, NULL, "tv: weight of the split in alternating directions")
 #define POLICY_OPTIONS(X)                                                                                    \
   X(policy, U32, channels, "16", 1, 1024, NULL, "channels of the encoder after its first convolution")       \
   X(policy, U32, pools, "4", 1, 6, NULL, "poolings of the encoder; each doubles the channels")               \
@@ -372,6 +388,7 @@ enum option_concern {
   WORLD_OPTIONS(X)                                                                                           \
   SAMPLER_OPTIONS(X)                                                                                         \
   NETWORK_OPTIONS(X)                                                                                         \
+  RECONSTRUCT_OPTIONS(X)                                                                                     \
   POLICY_OPTIONS(X)                                                                                          \
   REWARD_OPTIONS(X)                                                                                          \
   EVALUATE_OPTIONS(X)                                                                                        \
@@ -400,6 +417,7 @@ struct options {
   struct { WORLD_OPTIONS(X) } world;
   struct { SAMPLER_OPTIONS(X) } sampler;
   struct { NETWORK_OPTIONS(X) } network;
+  struct { RECONSTRUCT_OPTIONS(X) } reconstruct;
   struct { POLICY_OPTIONS(X) } policy;
   struct { REWARD_OPTIONS(X) } reward;
   struct { EVALUATE_OPTIONS(X) } evaluate;
@@ -428,6 +446,7 @@ enum coils_maps { MAPS_NONE, MAPS_PRESCAN, MAPS_ACQUIRED, MAPS_FILE, MAPS_ONES }
 enum coils_combine { COMBINE_RSS, COMBINE_MAPS };
 enum coils_whiten { WHITEN_NONE, WHITEN_EDGE, WHITEN_NOISE };
 enum data_range { RANGE_VOLUME, RANGE_SLICE, RANGE_ATTRIBUTE };
+enum reconstruct_method { RECONSTRUCT_AUTO, RECONSTRUCT_ZERO_FILLED, RECONSTRUCT_NETWORK, RECONSTRUCT_CG_SENSE, RECONSTRUCT_TV, RECONSTRUCT_WAVELET };
 enum network_input { INPUT_MAGNITUDE, INPUT_COMPLEX };
 enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
 enum acquisition_geometry { GEOMETRY_LINES, GEOMETRY_SPOKES, GEOMETRY_POINTS }; /* systems/sampling/geometry.h */

@@ -191,11 +191,11 @@ INLINE float ranked(__local const float *power, uint count, uint rank, __local f
 }
 
 /* Brightness of a scan's image, of which its weight is a part: of the root-sum-of-squares of the central cells that are
- * acquired, the 90th percentile, or the largest where that is far above. A scan without any has `otherwise` over its unit. */
+ * acquired, the 90th percentile, or the largest where that is far above. A scan without any has 1. */
 GROUP_OF_SCAN solve_scale(__global const uint *restrict slice, __global const uint *restrict coils,
                           __global const float2 *restrict kspace, __global const uchar *restrict taken,
-                          __global const float *restrict unit, __global float *restrict scale, uint first, uint most,
-                          uint mapped, uint height, uint width, uint hybrid, uint rows) {
+                          __global float *restrict scale, uint first, uint most, uint mapped, uint height, uint width,
+                          uint hybrid, uint rows) {
   __local float2 cell[SIDES], half_done[SIDES];
   __local float power[SIDES], found;
   __local uint4 shared;
@@ -215,7 +215,7 @@ GROUP_OF_SCAN solve_scale(__global const uint *restrict slice, __global const ui
   float high = sqrt(ranked(power, count, count * 9u / 10u, &found));
   float top = sqrt(ranked(power, count, count - 1u, &found));
   float chosen = (top - high < 2.0f * (high - median) ? high : top) * sqrt((float)count / (float)pixels);
-  if (item == 0u) scale[row] = any && chosen > 0.0f ? chosen : 1.0f / unit[at];
+  if (item == 0u) scale[row] = any && chosen > 0.0f ? chosen : 1.0f;
 }
 
 /* ---- conjugate gradients -------------------------------------------------------------------------------------------- */
