@@ -11,6 +11,7 @@ struct simulation;
 
 struct reconstruction {
   const char *name, *doc, *paper;
+  const char *image; /* without a network: "the zero-filled image" */
   const struct network_desc *network; /* that must be trained; NULL: it has none */
   /* In order, from what is observed to ENV.reconstruction; a loop is ended by system_end. */
   const struct system *systems[RECONSTRUCTION_SYSTEMS + 1];

@@ -5,8 +5,8 @@
 #include "systems/scan/reconstruction.h"
 #include "systems/scan/systems.h"
 
-/* Bytes of all scratch memory: of a GPU a part of its memory, of a CPU what caches hold of. */
-enum { MEMORY_PART = 4, UNITS_EACH = 2 };
+/* Bytes of all scratch memory: of a GPU a part of its memory, of a CPU little more than caches hold. */
+enum { MEMORY_PART = 8, UNITS_EACH = 2 };
 static const size_t cpu_bytes = (size_t)32 << 20, gpu_bytes = (size_t)8 << 30;
 
 static const double inner_tolerance = 1e-3; /* of a round's conjugate gradients: kernels/solve.cl */
