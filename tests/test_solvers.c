@@ -1,5 +1,6 @@
-/* Reconstructors without a network: least squares, total variation and wavelets of all geometries, of images and of coils,
- * against double precision (tests/solver_vectors.py) and BART; numbers of scans; what uses them; what is refused. */
+/* Reconstructors without a network: least squares, total variation and wavelets of all geometries, of images
+ * and of coils, against double precision (tests/solver_vectors.py) and BART; numbers of scans; what uses
+ * them; what is refused. */
 #include "engine/files/store.h"
 #include "systems/scan/reconstruction.h"
 #include "systems/scan/systems.h"
@@ -15,9 +16,7 @@ enum { N = 32, PIXELS = N * N, COILS = 3, SCANS = 5 };
 static const char *const geometry_names[] = {"lines", "spokes", "points"};
 
 /* What the vectors hold. */
-static struct vectors {
-  float image[PIXELS], maps[COILS][PIXELS][2], kspace[COILS][PIXELS][2];
-} vectors;
+static struct vectors { float image[PIXELS], maps[COILS][PIXELS][2], kspace[COILS][PIXELS][2]; } vectors;
 
 static int open_vectors(void **state) {
   struct store *store;
@@ -39,7 +38,8 @@ static void read_vector(const char *name, enum store_type type, size_t count, vo
   struct store *store;
   struct error error;
   struct arena *arena = arena_open();
-  assert_good(store_open(&store, arena_text(arena, "%s/solvers_32.h5", getenv("L2SR_TEST_DATA")), &error), &error);
+  assert_good(store_open(&store, arena_text(arena, "%s/solvers_32.h5", getenv("L2SR_TEST_DATA")), &error),
+              &error);
   assert_good(store_read_known(store, name, type, count, to, &error), &error);
   store_close(store);
   arena_close(arena);
@@ -69,14 +69,16 @@ static void fill_image(struct world *world, float factor, size_t row) {
 static void fill_coils(struct world *world, float unit, size_t row) {
   const uint32_t coils = COILS;
   static float kspace[COILS][PIXELS][2];
-  for (size_t i = 0; i < (size_t)COILS * PIXELS * 2; i++) (&kspace[0][0][0])[i] = (&vectors.kspace[0][0][0])[i] / unit;
+  for (size_t i = 0; i < (size_t)COILS * PIXELS * 2; i++)
+    (&kspace[0][0][0])[i] = (&vectors.kspace[0][0][0])[i] / unit;
   support_put(world, SLICE_coil_kspace, row, 1, kspace);
   support_put(world, SLICE_maps, row, 1, vectors.maps);
   support_put(world, SLICE_coils, row, 1, &coils);
   support_put(world, SLICE_unit, row, 1, &unit);
 }
 
-static void open_solver(struct scene *scene, struct device *device, size_t envs, bool coils, unsigned deciders) {
+static void open_solver(struct scene *scene, struct device *device, size_t envs, bool coils,
+                        unsigned deciders) {
   struct error error;
   struct simulation_plan plan = {.slices = 2,
                                  .envs = envs,
@@ -120,7 +122,8 @@ static double distance(const float *found, const float *expected, double factor)
   return sqrt(off / size);
 }
 
-/* ---- against double precision ---------------------------------------------------------------------------- */
+/* ---- against double precision ----------------------------------------------------------------------------
+ */
 
 static void put_scans(struct scene *scene, const uint8_t *mask, size_t envs) {
   struct world *world = scene->simulation.world;
@@ -152,8 +155,8 @@ static void check_geometry(struct device *device, uint32_t geometry, uint32_t me
   set_options(&scene.options, method, coils);
   open_solver(&scene, device, SCANS, coils, 0);
   read_vector(arena_text(arena, "%s/mask", name), STORE_U8, scene.acquisition.shape.actions, mask);
-  read_vector(arena_text(arena, "%s/%s/%s", name, kind, reconstruction_chosen(&scene.options, false)->name), STORE_F32,
-              PIXELS, expected);
+  read_vector(arena_text(arena, "%s/%s/%s", name, kind, reconstruction_chosen(&scene.options, false)->name),
+              STORE_F32, PIXELS, expected);
   put_scans(&scene, mask, SCANS);
   reconstruct(&scene);
   check_scans(&scene, expected, coils);
@@ -167,10 +170,83 @@ static void images_are_those_of_double_precision(void **state) {
       for (int coils = 0; coils < 2; coils++) check_geometry(*state, geometry, method, coils);
 }
 
-/* ---- numbers of scans, tolerances, shifts ---------------------------------------------------------------- */
+/* ---- against BART, where it is installed
+ * --------------------------------------------------------------------- */
+
+/* A complex array [1][row][column][coil], the first axis fastest; the plane's centre is at its start where
+ * centred. */
+static void write_cfl(const char *path, const float *values, size_t coils, bool centred) {
+  static float pairs[COILS][N][N][2];
+  for (size_t i = 0; i < coils * PIXELS; i++) {
+    size_t half = centred ? N / 2 : 0, coil = i / PIXELS, y = (i / N + half) % N, x = (i + half) % N;
+    memcpy(pairs[coil][x][y], values + 2 * i, sizeof pairs[0][0][0]);
+  }
+  struct arena *arena = arena_open();
+  support_write(arena_text(arena, "%s.cfl", path), pairs, coils * sizeof pairs[0]);
+  support_write_text(arena_text(arena, "%s.hdr", path),
+                     arena_text(arena, "# Dimensions\n1 %d %d %zu 1 1 1 1 1 1 1 1 1 1 1 1\n", N, N, coils));
+  arena_close(arena);
+}
+
+static void run_bart(struct folder *folder, const char *flags, float *image) {
+  struct arena *arena = folder->arena;
+  size_t bytes;
+  const char *at = folder->path;
+  const char *command =
+      arena_text(arena, "OMP_NUM_THREADS=1 bart pics -S -p %s/mask %s %s/kspace %s/maps %s/out >/dev/null",
+                 at, flags, at, at, at);
+  assert_int_equal(system(command), 0);
+  const float *pairs = (const float *)support_read(arena, support_path(folder, "out.cfl"), &bytes);
+  assert_int_equal(bytes, PIXELS * sizeof(float[2]));
+  for (size_t i = 0; i < PIXELS; i++) {
+    const float *pair = pairs + 2 * (i % N * N + i / N);
+    image[i] = hypotf(pair[0], pair[1]);
+  }
+}
+
+static void write_problem(struct folder *folder, const uint8_t *mask) {
+  static float cells[PIXELS][2], kspace[COILS][PIXELS][2];
+  for (size_t i = 0; i < PIXELS; i++) cells[i][0] = mask[(i + N / 2) % N];
+  for (size_t i = 0; i < (size_t)COILS * PIXELS; i++)
+    for (size_t k = 0; k < 2; k++)
+      kspace[i / PIXELS][i % PIXELS][k] = cells[i % PIXELS][0] * (&vectors.kspace[0][0][0])[2 * i + k];
+  write_cfl(support_path(folder, "mask"), &cells[0][0], 1, true);
+  write_cfl(support_path(folder, "kspace"), &kspace[0][0][0], COILS, true);
+  write_cfl(support_path(folder, "maps"), &vectors.maps[0][0][0], COILS, false);
+}
+
+static void bart_agrees(void **state) {
+  static const struct {
+    const char *method, *flags;
+  } cases[] = {{"cg_sense", "-w 1 -l2 -r 0.01 -i 40"},
+               {"tv", "-R T:7:0:0.01 -i 40"},
+               {"wavelet", "-n -R W:7:0:0.01 -i 40"}};
+  static float image[PIXELS], expected[PIXELS];
+  struct folder folder;
+  uint8_t mask[N];
+  (void)state;
+  if (system("command -v bart >/dev/null")) {
+    print_message("did not run: bart is not installed (Debian: bart)\n");
+    return;
+  }
+  support_open_folder(&folder);
+  read_vector("lines/mask", STORE_U8, N, mask);
+  write_problem(&folder, mask);
+  for (int i = 0; i < 3; i++) {
+    run_bart(&folder, cases[i].flags, image);
+    read_vector(arena_text(folder.arena, "lines/coils/%s", cases[i].method), STORE_F32, PIXELS, expected);
+    double off = distance(image, expected, 1);
+    if (off > 5e-5) fail_msg("%s of BART is %.3g off", cases[i].method, off);
+  }
+  support_close_folder(&folder);
+}
+
+/* ---- numbers of scans, tolerances, shifts ----------------------------------------------------------------
+ */
 
 /* Conjugate gradients of one coil need no more than two steps: theirs are of several. */
-static void scan(struct device *device, uint32_t method, size_t envs, double tolerance, bool shifts, float *images) {
+static void scan(struct device *device, uint32_t method, size_t envs, double tolerance, bool shifts,
+                 float *images) {
   struct scene scene;
   static uint8_t mask[N];
   bool coils = method == RECONSTRUCT_CG_SENSE;
@@ -218,7 +294,8 @@ static void shifts_are_other_images(void **state) {
   assert_true(distance(with, without, 1) > 1e-3 && distance(with, without, 1) < 0.5);
 }
 
-/* ---- what uses them ---------------------------------------------------------------------------------------- */
+/* ---- what uses them
+ * ---------------------------------------------------------------------------------------- */
 
 /* Candidates of an oracle are solved for: its lines score higher than drawn ones. */
 static void oracles_solve(void **state) {
@@ -237,7 +314,8 @@ static void oracles_solve(void **state) {
   for (int env = 0; env < 2; env++) assert_true(score[1][env] > score[0][env]);
 }
 
-/* ---- what is refused --------------------------------------------------------------------------------------- */
+/* ---- what is refused
+ * --------------------------------------------------------------------------------------- */
 
 static void expect_refusal(struct device *device, struct scene *scene, size_t coils, const char *part) {
   struct simulation_plan plan = {.slices = 1, .envs = 1, .images = IMAGES_AT_END, .coils = coils};
@@ -263,7 +341,8 @@ static void divergence_is_told(void **state) {
   static float maps[COILS][PIXELS][2];
   struct scene scene;
   struct error error;
-  for (size_t i = 0; i < (size_t)COILS * PIXELS * 2; i++) (&maps[0][0][0])[i] = 9 * (&vectors.maps[0][0][0])[i];
+  for (size_t i = 0; i < (size_t)COILS * PIXELS * 2; i++)
+    (&maps[0][0][0])[i] = 9 * (&vectors.maps[0][0][0])[i];
   plan_scene(&scene, GEOMETRY_LINES, N, 4, "base");
   set_options(&scene.options, RECONSTRUCT_WAVELET, true);
   open_solver(&scene, *state, 2, true, 0);
@@ -272,16 +351,20 @@ static void divergence_is_told(void **state) {
   put_scans(&scene, mask, 2);
   reconstruct(&scene);
   assert_false(simulation_check(&scene.simulation, &error));
-  assert_holds(error.text, "reconstruct.method wavelet: the image of scan 1 has pixels that are no finite numbers");
+  assert_holds(error.text,
+               "reconstruct.method wavelet: the image of scan 1 has pixels that are no finite numbers");
   assert_good(simulation_check(&scene.simulation, &error), &error);
   close_scene(&scene);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(images_are_those_of_double_precision), cmocka_unit_test(others_change_nothing),
-      cmocka_unit_test(tolerances_end_scans),                 cmocka_unit_test(shifts_are_other_images),
-      cmocka_unit_test(oracles_solve),                        cmocka_unit_test(what_cannot_be_is_refused),
-      cmocka_unit_test(divergence_is_told)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(images_are_those_of_double_precision),
+                                     cmocka_unit_test(bart_agrees),
+                                     cmocka_unit_test(others_change_nothing),
+                                     cmocka_unit_test(tolerances_end_scans),
+                                     cmocka_unit_test(shifts_are_other_images),
+                                     cmocka_unit_test(oracles_solve),
+                                     cmocka_unit_test(what_cannot_be_is_refused),
+                                     cmocka_unit_test(divergence_is_told)};
   return cmocka_run_group_tests(tests, open_vectors, support_close_transforms);
 }
