@@ -329,7 +329,7 @@ static void what_cannot_be_is_refused(void **state) {
   plan_scene(&scene, GEOMETRY_LINES, N, 4, "base");
   set_options(&scene.options, RECONSTRUCT_TV, true);
   scene.options.coils.maps = MAPS_NONE;
-  expect_refusal(*state, &scene, 2, "these files have 2 coils, and coils.maps is none");
+  expect_refusal(*state, &scene, 2, "there are 2 coils, and coils.maps is none");
   set_options(&scene.options, RECONSTRUCT_NETWORK, false);
   expect_refusal(*state, &scene, 0, "reconstruct.method is network, and no reconstructor is named");
   arena_close(scene.arena);

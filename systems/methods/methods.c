@@ -59,8 +59,13 @@ bool method_lists(struct lists *lists, const struct options *options, struct are
   const struct method *method = method_of(options);
   *lists = (struct lists){0};
   note_assumed(lists, options);
-  bool good = method_check_networks(options, error) && start_check_method(method, options, error);
-  for (size_t i = 0; good && method->stages[i]; i++) good = add_stage(lists, options, i, arena, error);
+  bool trains = has_stages(method) || reconstruction_trains(options);
+  if (!trains)
+    lists_note(lists, "train",
+               arena_text(arena, "nothing is trained: reconstruct.method %s has no network, which train.method %s trains",
+                          reconstruction_chosen(options, true)->name, method->name));
+  bool good = method_check_networks(options, error) && (!trains || start_check_method(method, options, error));
+  for (size_t i = 0; good && trains && method->stages[i]; i++) good = add_stage(lists, options, i, arena, error);
   return good && evaluate_list(lists, options, arena, error);
 }
 

@@ -82,9 +82,10 @@ static bool check_solver(const struct reconstruction *chosen, const struct optio
                       "reconstruct.method is %s, which has no network, and network.input complex; set that to "
                       "magnitude",
                       chosen->name);
+  if (options->coils.simulate) coils = options->coils.simulate;
   if (coils < 2 || options->coils.maps != MAPS_NONE) return true;
   return fail_usage(error,
-                    "reconstruct.method is %s, which combines coils by their sensitivities; these files have %zu "
+                    "reconstruct.method is %s, which combines coils by their sensitivities; there are %zu "
                     "coils, and coils.maps is none: set it to prescan, acquired or file",
                     chosen->name, coils);
 }

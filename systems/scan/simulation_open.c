@@ -205,8 +205,8 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
                                     .sampler = plan->deciders & DECIDES_POLICY ? &sampler_policy : &sampler_list[0]};
   REQUIRE(!(plan->deciders & DECIDES_DENSE) || plan->images == IMAGES_EVERY_STEP, "decisions by the reconstruction need one in every step");
   bool good = check_sides(options, error) && check_kspace(options, plan, error) &&
-              check_input(options, plan, error) &&
-              reconstruction_check(options, plan->network, plan->coils, error) && simulation_build(simulation, error) &&
+              reconstruction_check(options, plan->network, plan->coils, error) &&
+              check_input(options, plan, error) && simulation_build(simulation, error) &&
               open_kernels(simulation, plan, error) && open_world(simulation, error) &&
               prepare(simulation, error) && open_tables(simulation, error);
   if (!good) simulation_close(simulation);
