@@ -65,6 +65,8 @@ enum shape {
     "image transformed on both axes, in units of unit: [row frequency][frequency]; 0 is the centre")         \
   X(SLICE, coil_kspace, C64, CHW, SCENE,                                                                     \
     "the file's own k-space of every coil, cropped to the image, as kspace; coils that it lacks are unused") \
+  X(SLICE, maps, C64, CHW, SCENE,                                                                            \
+    "coil sensitivities: the slice's image is the sum of conj(map) times coil image; 1 where there is one coil") \
   X(SLICE, coils, U32, ONE, SCENE, "how many coils it has")                                                  \
   X(SLICE, unit, F32, ONE, SCENE, "power of two near the image's deviation: F16 keeps digits")               \
   X(SLICE, mean, F32, ONE, SCENE, "mean of image")                                                           \
@@ -140,6 +142,8 @@ enum shape {
   X(CANDIDATE, action, U32, ONE, SAVED, "action that this candidate of a scan adds")                         \
   X(CANDIDATE, quality, F32, ONE, SAVED, "the scene's similarity of an action of a scan, as ENV.quality")    \
   NETWORK_COLUMNS(X, RECONSTRUCTOR)                                                                          \
+  X(RECONSTRUCTOR, data, F32, ONE, MARK, "acquired data of scans that are solved for")                       \
+  X(RECONSTRUCTOR, solution, F32, ONE, MARK, "complex images of scans that are solved for")                  \
   NETWORK_COLUMNS(X, POLICY)                                                                                 \
   X(POLICY, kept, F32, ONE, STATE, "values of all forward passes of a rollout (train.keep_activations)")     \
   NETWORK_COLUMNS(X, SAMPLER)

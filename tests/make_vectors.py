@@ -6,6 +6,8 @@ import sys
 import h5py
 import numpy as np
 
+from solver_vectors import solvers
+
 
 def centred(transform, x):
     return np.fft.fftshift(transform(np.fft.ifftshift(x, axes=(-2, -1)), norm="ortho"), axes=(-2, -1))
@@ -89,3 +91,4 @@ if __name__ == "__main__":
     acquisition(f"{folder}/acquisition_60.h5", 60, 1, 4e-4)
     acquisition(f"{folder}/acquisition_64.h5", 64, 1, 1000)
     metrics(f"{folder}/metrics_50.h5", 50, 3)
+    solvers(f"{folder}/solvers_32.h5", 32, 3, 0.01, 40)

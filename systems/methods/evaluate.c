@@ -7,6 +7,7 @@
 #include "systems/networks/reconstructor.h"
 #include "systems/networks/tau.h"
 #include "systems/sampling/geometry.h"
+#include "systems/scan/reconstruction.h"
 #include "systems/scan/systems.h"
 #include "systems/scan/slice_cache.h"
 
@@ -209,6 +210,7 @@ static bool check_single(const struct options *options, struct error *error) {
 }
 
 bool evaluate_check(const struct options *options, struct error *error) {
+  if (*options->evaluate.reconstructor && !reconstruction_check_network(options, "evaluate.reconstructor names", error)) return false;
   return check_single(options, error) && check_metrics(options, error) && check_samplers(options, error) &&
          scoring_check(options, error);
 }
@@ -561,7 +563,8 @@ static bool run_one(struct work *work, struct evaluate_run *run, struct error *e
     simulation_restart(&work->simulation, (uint32_t)first, envs);
     simulation_episode(&work->simulation);
     place_scans(work, first, envs);
-    if (!device_finish(world_device(world), error)) return fail_in(error, "sampler %s", run->sampler->name);
+    if (!device_finish(world_device(world), error) || !simulation_check(&work->simulation, error))
+      return fail_in(error, "sampler %s", run->sampler->name);
     gather_scores(work, run);
     gather_returns(work, run);
     gather_scans(work, run);
@@ -607,6 +610,13 @@ static bool read_truth(struct work *work, struct error *error) {
   return device_finish(work->simulation.device, error);
 }
 
+static const char *describe_solver(struct evaluation *evaluation, const struct options *options) {
+  const struct reconstruction *row = reconstruction_chosen(options, false);
+  if (!row->solve) return "zero-filled reconstruction";
+  return arena_text(evaluation->arena, "reconstruction by %s (weight %.9g, %u iterations)", row->name,
+                    options->reconstruct.weight, options->reconstruct.iterations);
+}
+
 /* The network of evaluate.reconstructor, where there is one. */
 static bool open_network(struct work *work, struct error *error) {
   struct simulation *simulation = &work->simulation;
@@ -616,8 +626,10 @@ static bool open_network(struct work *work, struct error *error) {
   size_t most = simulation->plan.deciders & DECIDES_ORACLE ? SIZE_MAX : world_capacity(simulation->world, TABLE_ENV);
   struct reconstructor_setup setup =
       reconstructor_setup_of(simulation->device, simulation->kernels, options, most);
-  evaluation->reconstructor = "zero-filled reconstruction";
-  if (!*path) return true;
+  if (!*path) {
+    evaluation->reconstructor = describe_solver(evaluation, options);
+    return true;
+  }
   if (!reconstructor_load(&work->reconstructor, path, &setup, error))
     return fail_in(error, "evaluate.reconstructor");
   simulation->reconstructor = &work->reconstructor;
@@ -635,9 +647,8 @@ static bool compare_reconstructor(const struct work *work, struct error *error) 
   if (!policy->setup.dense) return true;
   if (!work->reconstructor.graph) {
     if (*policy->reconstructor)
-      log_warning("%s looks at reconstructions, and there is no evaluate.reconstructor: it sees the "
-                  "zero-filled image",
-                  options->evaluate.policy);
+      log_warning("%s looks at reconstructions, and there is no evaluate.reconstructor: it sees %s",
+                  options->evaluate.policy, reconstruction_chosen(options, false)->image);
   } else {
     if (!checkpoint_hash(work->reconstructor.graph, hash, error)) return false;
     if (*policy->reconstructor && strcmp(policy->reconstructor, hash))
@@ -714,7 +725,7 @@ static bool compare_joint(const struct work *work, struct error *error) {
   if (strcmp(own, other) != 0)
     log_warning(
         "%s was trained together with its reconstructor, and %s scores its scans; give --reconstructor %s",
-        options->sampler.tau_step, *other ? "another one" : "the zero-filled image",
+        options->sampler.tau_step, *other ? "another one" : reconstruction_chosen(options, false)->image,
         options->sampler.tau_step);
   return true;
 }

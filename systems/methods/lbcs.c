@@ -309,7 +309,7 @@ static bool validate(struct training *training, double values[TRAINING_VALUES], 
     simulation_restart(simulation, (uint32_t)first, envs);
     training_run_list(training, LBCS_VALIDATE);
     world_get(simulation->world, &save, metric->env, 0, envs, room);
-    good = device_finish(training->device, error);
+    good = device_finish(training->device, error) && simulation_check(simulation, error);
     for (size_t i = 0; i < envs; i++) values[0] += (double)(metric->sign * room[i]) / (double)slices;
   }
   return good;
@@ -390,7 +390,7 @@ static bool read_search(struct training *training, struct store *store, struct e
 }
 
 static const char *const *reads(const struct options *options) {
-  static const char *const keys[] = {"data.", "acquisition.", "world.", "network.", "reward.metric", "lbcs.", NULL};
+  static const char *const keys[] = {"data.", "acquisition.", "world.", "network.", "reconstruct.", "reward.metric", "lbcs.", NULL};
   (void)options;
   return keys;
 }

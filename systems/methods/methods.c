@@ -4,6 +4,7 @@
 #include "systems/methods/evaluate.h"
 #include "systems/methods/start.h"
 #include "systems/scan/augment.h"
+#include "systems/scan/reconstruction.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,6 +17,11 @@
 
 static bool has_stages(const struct method *method) {
   return method->stages[1];
+}
+
+/* The first stage trains the reconstructor, where the scene has one to train. */
+static bool trains_first(const struct options *options) {
+  return reconstruction_trains(options) && !start_checkpoint(options);
 }
 
 /* A stage of a name that was there before is that once more. */
@@ -33,7 +39,7 @@ static bool add_stage(struct lists *lists, const struct options *options, size_t
   struct options *own = ARENA_NEW(arena, struct options, 1);
   *own = *options;
   if (has_stages(method) && !place) {
-    if (start_checkpoint(options)) return true;
+    if (!trains_first(options)) return true;
     if (!start_set(own, arena, error)) return false;
   }
   return training_describe(method->stages[place], list_name(method, place, arena), lists, own, arena, error);
@@ -53,8 +59,13 @@ bool method_lists(struct lists *lists, const struct options *options, struct are
   const struct method *method = method_of(options);
   *lists = (struct lists){0};
   note_assumed(lists, options);
-  bool good = method_check_networks(options, error);
-  for (size_t i = 0; good && method->stages[i]; i++) good = add_stage(lists, options, i, arena, error);
+  bool trains = has_stages(method) || reconstruction_trains(options);
+  if (!trains)
+    lists_note(lists, "train",
+               arena_text(arena, "nothing is trained: reconstruct.method %s has no network, which train.method %s trains",
+                          reconstruction_chosen(options, true)->name, method->name));
+  bool good = method_check_networks(options, error) && (!trains || start_check_method(method, options, error));
+  for (size_t i = 0; good && trains && method->stages[i]; i++) good = add_stage(lists, options, i, arena, error);
   return good && evaluate_list(lists, options, arena, error);
 }
 
@@ -282,7 +293,7 @@ static bool run_round(struct stages *all, struct error *error) {
 
 static bool run_stages(struct stages *all, struct error *error) {
   all->reconstructor = start_checkpoint(all->options);
-  if (!all->reconstructor && !run_stage(all, 0, 0, error)) return false;
+  if (trains_first(all->options) && !run_stage(all, 0, 0, error)) return false;
   if (!all->method->alternates) return run_others(all, 1, error);
   while (!is_over(all))
     if (!run_round(all, error)) return false;
@@ -344,7 +355,7 @@ bool method_train(struct device *device, const struct options *options, const st
                        .stage = {.task = method->stages[0]},
                        .config = config};
   struct augment augment;
-  bool good = augment_read(&augment, options, error) &&
+  bool good = start_check_method(method, options, error) && augment_read(&augment, options, error) &&
               start_parameters_check(method, options, device, error) &&
               (has_stages(method) ? train_stages : train_stage)(&all, error);
   device->stage = NULL;

@@ -55,7 +55,7 @@ const struct schedule *policy_task_scan(struct training *training);
 extern const struct log_value policy_score_values[];
 
 /* Keys that every policy's numbers follow from. */
-#define POLICY_READS "data.", "acquisition.", "world.", "network.", "policy.", "reward.metric", "reward.scale"
+#define POLICY_READS "data.", "acquisition.", "world.", "network.", "reconstruct.", "policy.", "reward.metric", "reward.scale"
 
 /* The policy's backward pass, of the simulation's pass; its context is the simulation. */
 extern const struct system system_zero_policy, system_backward_policy;

@@ -3,6 +3,7 @@
 #include "engine/files/part.h"
 #include "systems/sampling/acquisition.h"
 #include "systems/sampling/geometry.h"
+#include "systems/scan/reconstruction.h"
 
 #include <string.h>
 
@@ -13,6 +14,18 @@ static bool is_dense(const struct options *options) {
 const char *start_checkpoint(const struct options *options) {
   if (*options->learn.reconstructor) return options->learn.reconstructor;
   return is_dense(options) || !strcmp(options->alternate.start, "sparse") ? NULL : options->alternate.start;
+}
+
+/* Stages after the first take its reconstructor; where they alternate they train it. */
+bool start_check_method(const struct method *method, const struct options *options, struct error *error) {
+  char wanted[64];
+  bool trains = !method->stages[1] || method->alternates;
+  snprintf(wanted, sizeof wanted, "train.method %s trains", method->name);
+  if (trains) return reconstruction_check_network(options, wanted, error);
+  if (*options->train.start) return reconstruction_check_network(options, "train.start starts", error);
+  return !start_checkpoint(options) ||
+         reconstruction_check_network(
+             options, *options->learn.reconstructor ? "learn.reconstructor names" : "alternate.start names", error);
 }
 
 /* ---- train.start, learn.start -------------------------------------------------------------------------- */

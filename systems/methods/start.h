@@ -11,6 +11,8 @@
 const char *start_checkpoint(const struct options *options);
 /* Refuses an alternate.start that is neither a word nor a file. */
 bool start_check(const struct options *options, struct error *error);
+/* Refuses a reconstruct.method without a network for what trains one or names one to start with. */
+bool start_check_method(const struct method *method, const struct options *options, struct error *error);
 /* Refuses a train.start or learn.start that starts nothing, or whose network is not what would be trained;
  * before anything is. */
 bool start_parameters_check(const struct method *method, const struct options *options, struct device *device,

@@ -229,7 +229,7 @@ bool env_reset(struct env *env, const uint8_t *mask, const uint32_t *seed, struc
   if (env->starts) run_list(env, &env->start);
   env_clear_scores(env);
   env_arrays_renew(env, CHANGE_ALL);
-  return device_finish(&env->device, error);
+  return device_finish(&env->device, error) && simulation_check(&env->simulation, error);
 }
 
 bool env_renew(struct env *env, struct error *error) {
@@ -470,7 +470,8 @@ bool env_wait(struct env *env, struct error *error) {
   if (!env->sent) return fail_as(error, ERROR_CALL, "no step is under way; call l2sr_env_send first");
   env->sent = env->decided = false;
   if (!device_finish(&env->device, error)) return false;
-  return *(uint32_t *)env->refused_row.data == NO_LINE || refuse_action(env, error);
+  return (*(uint32_t *)env->refused_row.data == NO_LINE || refuse_action(env, error)) &&
+         simulation_check(&env->simulation, error);
 }
 
 bool env_reconstruct(struct env *env, bool scores, struct error *error) {
@@ -482,5 +483,5 @@ bool env_reconstruct(struct env *env, bool scores, struct error *error) {
   run_list(env, scores ? &env->measure : &env->reconstruct);
   env->scored |= scores;
   env_arrays_renew(env, CHANGE_SCORE);
-  return device_finish(&env->device, error);
+  return device_finish(&env->device, error) && simulation_check(&env->simulation, error);
 }

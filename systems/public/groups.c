@@ -5,6 +5,7 @@
 #include "systems/methods/rollout.h"
 #include "systems/methods/trajectories.h"
 #include "systems/public/env_systems.h"
+#include "systems/scan/solve.h"
 #include "systems/scan/systems.h"
 #include "systems/scan/transform.h"
 #include "systems/training/feed.h"
@@ -45,6 +46,12 @@ static const struct system *const scan_systems[] = {&system_restart,
                                                     &system_encode_complex,
                                                     &system_forward_reconstructor,
                                                     &system_restore,
+                                                    &system_repeat_solve,
+                                                    &system_solve_data,
+                                                    &system_solve_cg,
+                                                    &system_solve_tv,
+                                                    &system_solve_wavelet,
+                                                    &system_solve_store,
                                                     &system_score_ssim,
                                                     &system_score_ssim_uniform,
                                                     &system_score_error,

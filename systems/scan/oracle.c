@@ -1,6 +1,7 @@
 #include "systems/scan/oracle.h"
 
 #include "systems/scan/observation.h"
+#include "systems/scan/reconstruction.h"
 #include "systems/scan/systems.h"
 
 #include <math.h>
@@ -10,9 +11,13 @@ static const struct metric *metric_of(const struct simulation *simulation) {
   return &metric_list[simulation->options->reward.metric];
 }
 
-/* Candidates are updates of base (systems/scan/observation.h); else they are observed. */
-static bool is_rank_one(const struct simulation *simulation) {
-  return observation_chosen(simulation->options)->rank_one;
+static const struct reconstruction *reconstruction_of(const struct simulation *simulation) {
+  return reconstruction_chosen(simulation->options, simulation->plan.network);
+}
+
+/* Reconstructors that view k-space look at masks, not at what is observed (systems/scan/observation.h). */
+bool oracle_rank_one(const struct simulation *simulation) {
+  return observation_chosen(simulation->options)->rank_one && !reconstruction_of(simulation)->views;
 }
 
 /* ---- the candidates' systems --------------------------------------------------------------------------- */
@@ -116,8 +121,8 @@ bool oracle_build(struct simulation *simulation, struct error *error) {
   const struct metric *metric = metric_of(simulation);
   if (!(simulation->plan.deciders & DECIDES_ORACLE)) return true;
   schedule_open(list, &component_schema);
-  schedule_add(list, is_rank_one(simulation) ? &system_expand : &system_extend, simulation);
-  if (!is_rank_one(simulation)) simulation_add_observe(simulation, list);
+  schedule_add(list, oracle_rank_one(simulation) ? &system_expand : &system_extend, simulation);
+  if (!oracle_rank_one(simulation) && !reconstruction_of(simulation)->views) simulation_add_observe(simulation, list);
   simulation_add_reconstruct(simulation, list);
   schedule_add(list, metric->system, simulation);
   schedule_add(list, &system_weigh, simulation)->reads |= SET(metric->env);
@@ -178,7 +183,7 @@ static void run_list(struct world *world, void *context) {
   struct candidates *candidates = &simulation->candidates;
   size_t rows = world_rows(world, TABLE_ENV);
   candidates->count = count_candidates(simulation->options, &simulation->acquisition, simulation->taken);
-  if (is_rank_one(simulation)) observe_base(world);
+  if (oracle_rank_one(simulation)) observe_base(world);
   kernel_run(world_kernels(world), "oracle_list", rows,
              ARGS(world_in(world, ENV_mask), world_in(world, ENV_scan), world_in(world, ENV_step),
                   arg_unnamed(world_out(world, CANDIDATE_action)), arg_u32(candidates->count),
@@ -249,7 +254,7 @@ const struct system system_decide_oracle = {.name = "decide_oracle",
 void oracle_add(struct simulation *simulation, struct schedule *schedule, bool together) {
   struct candidates *candidates = &simulation->candidates;
   struct system *row = schedule_add(schedule, &system_list_candidates, simulation);
-  if (is_rank_one(simulation)) {
+  if (oracle_rank_one(simulation)) {
     row->reads |= observation_chosen(simulation->options)->kspace | SET(SCENE_phase) | SET(ENV_slice);
     row->writes |= SET(ENV_base);
   }

@@ -18,6 +18,8 @@ void oracle_close(struct simulation *simulation); /* also where it is not open *
 
 /* Adds what lists, tries and compares the candidates of every scan. together: the action that is best on average. */
 void oracle_add(struct simulation *simulation, struct schedule *schedule, bool together);
+/* Candidates are updates of ENV.base; else they are scans with a mask of their own. */
+bool oracle_rank_one(const struct simulation *simulation);
 /* Columns of the simulation's world that these may ask for. */
 component_set oracle_columns(const struct simulation *simulation);
 

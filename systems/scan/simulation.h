@@ -123,6 +123,7 @@ struct simulation {
   cl_mem observe_work;                 /* scratch of observe_cells: an image a work-group */
   size_t observe_slots, observe_bytes; /* images, and all their bytes */
   const char *observe_kernel;          /* of system observe */
+  struct solver *solver; /* of a reconstructor without network (systems/scan/solve.h) */
   struct reconstructor *reconstructor; /* networks that systems run */
   struct policy *policy;
   struct tau *tau;
@@ -144,6 +145,8 @@ struct simulation {
 bool simulation_open(struct simulation *simulation, struct device *device, const struct options *options,
                      const struct simulation_plan *plan, struct error *error);
 void simulation_close(struct simulation *simulation);
+/* Refuses reconstructions of what has run since the last call that are no finite numbers; waits. */
+bool simulation_check(struct simulation *simulation, struct error *error);
 
 /* Sets actions, budget and sampler for the scans that begin next. Not during a scan. */
 bool simulation_set(struct simulation *simulation, const struct acquisition *acquisition,

@@ -49,11 +49,18 @@ void simulation_add_observe(struct simulation *simulation, struct schedule *sche
   if (observe) put(simulation, schedule, observe);
 }
 
+/* What tells coils apart in a sum of them by their maps. */
+static component_set maps_of(const struct simulation *simulation) {
+  bool coils = kspace_of(simulation) & SET(SLICE_coil_kspace);
+  return coils && simulation->options->coils.maps != MAPS_NONE ? SET(ENV_slice) | SET(SLICE_coils) | SET(SLICE_maps) : 0;
+}
+
 /* An encode that views k-space reads what an observation would read. */
 static void add_encode(struct simulation *simulation, struct schedule *schedule,
                        const struct reconstruction *reconstruction) {
   struct system *encode = put(simulation, schedule, reconstruction->encode);
   if (reconstruction->views) encode->reads |= kspace_of(simulation);
+  if (reconstruction->solve) encode->reads |= maps_of(simulation);
 }
 
 static void add_reconstruction(struct simulation *simulation, struct schedule *schedule,
@@ -62,7 +69,7 @@ static void add_reconstruction(struct simulation *simulation, struct schedule *s
     if (*system == reconstruction->encode)
       add_encode(simulation, schedule, reconstruction);
     else
-      put(simulation, schedule, *system);
+      put(simulation, schedule, *system)->reads |= *system == reconstruction->solve ? maps_of(simulation) : 0;
 }
 
 void simulation_add_encode(struct simulation *simulation, struct schedule *schedule) {
@@ -195,8 +202,14 @@ static const char *decider_of(const struct simulation *simulation) {
 
 /* ---- a scan ------------------------------------------------------------------------------------------- */
 
-static bool observes_every_step(const struct simulation_plan *plan) {
-  return plan->observe_every_step || plan->images == IMAGES_EVERY_STEP;
+/* Those that solve for images take k-space itself. */
+static bool observes_images(const struct simulation *simulation) {
+  return !reconstruction_chosen(simulation->options, simulation->plan.network)->solve;
+}
+
+static bool observes_every_step(const struct simulation *simulation) {
+  const struct simulation_plan *plan = &simulation->plan;
+  return plan->observe_every_step || (plan->images == IMAGES_EVERY_STEP && observes_images(simulation));
 }
 
 static bool has_images_at_end(const struct simulation_plan *plan) {
@@ -220,7 +233,7 @@ static void add_begin(struct simulation *simulation, struct schedule *schedule) 
   int from = schedule->count;
   put(simulation, schedule, &system_reset);
   add_order(simulation, schedule);
-  if (observes_every_step(plan)) simulation_add_observe(simulation, schedule);
+  if (observes_every_step(simulation)) simulation_add_observe(simulation, schedule);
   if (scores_at_begin(simulation)) add_scores(simulation, schedule);
   if (scores_at_begin(simulation) && plan->record) add_record(simulation, schedule, from);
   if (plan->draws) put(simulation, schedule, &system_spread);
@@ -232,7 +245,7 @@ static void add_step(struct simulation *simulation, struct schedule *schedule, c
   if (plan->rolling) put(simulation, schedule, &system_reset);
   add_decide(simulation, schedule, teacher);
   put(simulation, schedule, &system_acquire);
-  if (observes_every_step(plan)) simulation_add_observe(simulation, schedule);
+  if (observes_every_step(simulation)) simulation_add_observe(simulation, schedule);
   if (plan->images == IMAGES_EVERY_STEP) add_scores(simulation, schedule);
   if (plan->record) add_record(simulation, schedule, from);
   if (plan->draws && plan->greedy) put(simulation, schedule, &system_follow);
@@ -242,7 +255,7 @@ static void add_finish(struct simulation *simulation, struct schedule *schedule)
   const struct simulation_plan *plan = &simulation->plan;
   int from = schedule->count;
   if (!has_images_at_end(plan)) return;
-  if (!plan->observe_every_step) simulation_add_observe(simulation, schedule);
+  if (!plan->observe_every_step && observes_images(simulation)) simulation_add_observe(simulation, schedule);
   add_scores(simulation, schedule);
   if (plan->record) add_record(simulation, schedule, from);
 }
@@ -306,9 +319,9 @@ bool simulation_describe(struct simulation *simulation, const struct options *op
 
 /* ---- in words ------------------------------------------------------------------------------------------ */
 
-static const char *observed_text(const struct simulation_plan *plan) {
-  if (observes_every_step(plan)) return "observed after every action";
-  return has_images_at_end(plan) ? "observed at the end" : "not observed";
+static const char *observed_text(const struct simulation *simulation) {
+  if (observes_every_step(simulation)) return "observed after every action";
+  return has_images_at_end(&simulation->plan) && observes_images(simulation) ? "observed at the end" : "not observed";
 }
 
 static const char *scored_text(const struct simulation_plan *plan) {
@@ -321,7 +334,7 @@ static const char *scored_text(const struct simulation_plan *plan) {
 const char *simulation_text(const struct simulation *simulation, struct arena *arena) {
   const struct simulation_plan *plan = &simulation->plan;
   return arena_text(arena, "decided by %s; %s; %s; images by %s; slices %s", decider_of(simulation),
-                    observed_text(plan), scored_text(plan),
+                    observed_text(simulation), scored_text(plan),
                     reconstruction_chosen(simulation->options, plan->network)->name,
                     plan->window ? "in a window (data.window)" : "all on the device");
 }

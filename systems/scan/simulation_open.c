@@ -5,6 +5,7 @@
 #include "systems/scan/load.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"
+#include "systems/scan/reconstruction.h"
 #include "systems/networks/loss.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/systems.h"
@@ -109,7 +110,7 @@ static bool open_world(struct simulation *simulation, struct error *error) {
   bool measured = simulation->options->data.kspace == KSPACE_MEASURED;
   setup.columns = load_columns(simulation->options) | simulation->scan.touched | decide_columns(simulation) |
                   plan->columns | SET(SCENE_initial) | SET(SCENE_phase);
-  if (!observation_chosen(simulation->options)->rank_one) setup.columns &= ~SET(ENV_base);
+  if (!oracle_rank_one(simulation)) setup.columns &= ~SET(ENV_base);
   setup.rows[TABLE_SCENE] = 1;
   setup.rows[TABLE_SLICE] = plan->slices;
   setup.rows[TABLE_ENV] = plan->envs;
@@ -169,8 +170,13 @@ static void write_cells(struct simulation *simulation) {
   arena_close(arena);
 }
 
+static const struct reconstruction *reconstruction_of(const struct simulation *simulation) {
+  return reconstruction_chosen(simulation->options, simulation->plan.network);
+}
+
 static bool open_tables(struct simulation *simulation, struct error *error) {
   const struct observation *observation = observation_chosen(simulation->options);
+  const struct reconstruction *reconstruction = reconstruction_of(simulation);
   const struct simulation_plan *plan = &simulation->plan;
   write_phases(simulation->world, &load_phase, SCENE_phase, world_width(simulation->world));
   if (world_has(simulation->world, SCENE_column_phase))
@@ -178,7 +184,8 @@ static bool open_tables(struct simulation *simulation, struct error *error) {
   if (world_has(simulation->world, SCENE_cells)) write_cells(simulation);
   return (!plan->window || (slice_cache_open(&simulation->cache, simulation, plan->slices, error) &&
                             simulation_build(simulation, error))) &&
-         observation->open(simulation, error) && (!(plan->deciders & DECIDES_ORACLE) || oracle_open(simulation, error));
+         observation->open(simulation, error) && (!reconstruction->open || reconstruction->open(simulation, error)) &&
+         (!(plan->deciders & DECIDES_ORACLE) || oracle_open(simulation, error));
 }
 
 static bool prepare(struct simulation *simulation, struct error *error) {
@@ -198,6 +205,7 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
                                     .sampler = plan->deciders & DECIDES_POLICY ? &sampler_policy : &sampler_list[0]};
   REQUIRE(!(plan->deciders & DECIDES_DENSE) || plan->images == IMAGES_EVERY_STEP, "decisions by the reconstruction need one in every step");
   bool good = check_sides(options, error) && check_kspace(options, plan, error) &&
+              reconstruction_check(options, plan->network, plan->coils, error) &&
               check_input(options, plan, error) && simulation_build(simulation, error) &&
               open_kernels(simulation, plan, error) && open_world(simulation, error) &&
               prepare(simulation, error) && open_tables(simulation, error);
@@ -205,7 +213,13 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
   return good;
 }
 
+bool simulation_check(struct simulation *simulation, struct error *error) {
+  const struct reconstruction *reconstruction = reconstruction_of(simulation);
+  return !reconstruction->check || !simulation->solver || reconstruction->check(simulation, error);
+}
+
 void simulation_close(struct simulation *simulation) {
+  if (simulation->options && reconstruction_of(simulation)->close) reconstruction_of(simulation)->close(simulation);
   slice_cache_close(simulation->cache);
   oracle_close(simulation);
   points_close(&simulation->points);

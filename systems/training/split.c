@@ -65,7 +65,8 @@ bool split_score(struct split *split, uint32_t *choices, double *score, struct e
     simulation_restart(simulation, (uint32_t)first, envs);
     simulation_episode(simulation);
     world_get(simulation->world, &save_scores, ENV_quality, 0, envs, quality);
-    good = device_finish(simulation->device, error) && (!choices || add_choices(split, envs, choices, error));
+    good = device_finish(simulation->device, error) && simulation_check(simulation, error) &&
+           (!choices || add_choices(split, envs, choices, error));
     for (size_t i = 0; i < envs; i++) sum += quality[i];
   }
   arena_close(arena);

@@ -1,5 +1,7 @@
 #include "systems/training/task_networks.h"
 
+#include "systems/scan/reconstruction.h"
+
 size_t training_scans(const struct training *training) {
   size_t scans = world_capacity(training->train.simulation.world, TABLE_ENV);
   size_t others = world_capacity(training->validation.simulation.world, TABLE_ENV);
@@ -31,13 +33,20 @@ static struct reconstructor_setup fixed_setup(const struct training *training) {
   return setup;
 }
 
+/* Methods without a network have nothing to open (systems/scan/reconstruction.h). */
+static bool has_network(const struct training *training) {
+  return reconstruction_trains(training->options);
+}
+
 static bool measure_reconstructor(struct training *training, struct network_need *need, struct error *error) {
+  if (!has_network(training)) return true;
   struct reconstructor_setup setup = fixed_setup(training);
   return reconstructor_measure(&setup, training->config.reconstructor, need, error) ||
          fail_in(error, "the reconstructor");
 }
 
 static bool open_reconstructor(struct training *training, struct error *error) {
+  if (!has_network(training)) return true;
   struct reconstructor_setup setup = fixed_setup(training);
   if (!reconstructor_begin(&training->reconstructor, training->config.reconstructor, &setup,
                            training->options->world.seed, error))
@@ -47,8 +56,7 @@ static bool open_reconstructor(struct training *training, struct error *error) {
 }
 
 static const char *reconstructor_origin(const struct training *training) {
-  (void)training;
-  return "reconstructor";
+  return has_network(training) ? "reconstructor" : "";
 }
 
 const struct task_network network_fixed_reconstructor = {.measure = measure_reconstructor,

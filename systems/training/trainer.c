@@ -185,7 +185,7 @@ static bool keep_file(const struct training *training, struct error *error) {
 
 static bool validate(struct training *training, struct pace *pace, struct error *error) {
   double values[TRAINING_VALUES] = {0};
-  if (!device_finish(training->device, error)) return false;
+  if (!device_finish(training->device, error) || !simulation_check(&training->train.simulation, error)) return false;
   double start = clock_work();
   if (!training->task->validate(training, values, error) ||
       !check_finite(training, &training->task->validation, values, error))

@@ -123,6 +123,16 @@ case_lbcs() {
   evaluate lbcs evaluate.samplers=[fixed_mask] sampler.mask=run/mask_1/last.h5
 }
 
+case_solvers() {
+  for solver in cg_sense tv wavelet; do
+    evaluate $solver reconstruct.method=$solver reconstruct.iterations=2 evaluate.samplers=[random,oracle]
+  done
+  evaluate "tv of points" reconstruct.method=tv reconstruct.iterations=2 acquisition.geometry=points evaluate.curves=false
+  train "a policy by tv" train.method=l2s reconstruct.method=tv reconstruct.iterations=2
+  train "a mask by cg_sense" train.method=lbcs reconstruct.method=cg_sense reconstruct.iterations=2
+  train "a dense policy by tv" train.method=pgmri reconstruct.method=tv reconstruct.iterations=2
+}
+
 # ---- samplers, geometries, data ----------------------------------------------------------------------------
 
 case_oracles() {

@@ -3,8 +3,10 @@
 #include "engine/base/log.h"
 #include "engine/files/scene.h"
 #include "engine/files/store.h"
+#include "systems/methods/evaluate.h"
 #include "systems/methods/methods.h"
 #include "systems/methods/fit.h"
+#include "systems/scan/reconstruction.h"
 #include "tools/commands/command.h"
 #include "tools/draw/curves.h"
 #include "tools/report/csv.h"
@@ -158,7 +160,38 @@ static void keep_best(const struct best_round *best, void *context) {
   if (row->options.reward.metric == 0) row->value[EPOCH_VAL_SSIM] = best->score;
 }
 
+/* Of runs of evaluate the first. */
+static double mean_of(const struct evaluation *evaluation, const char *metric) {
+  const struct evaluate_run *run = evaluation->runs;
+  double mean, deviation;
+  size_t m = 0;
+  while (strcmp(metric_list[m].name, metric)) m++;
+  evaluate_mean(run, m, acquisition_steps(&run->acquisition), &mean, &deviation);
+  return mean;
+}
+
+/* What has no network is not trained: its images of validation slices are scored. */
+static bool score_row(struct call *call, struct device *device, struct row *row, struct error *error) {
+  struct options options = row->options;
+  struct evaluation evaluation;
+  struct evaluate_config config = {.kernel_folder = call_flag(call, "kernels")};
+  options.data.split = SPLIT_VAL;
+  options.evaluate.metrics = "ssim,psnr";
+  options.evaluate.curves = false;
+  if (!evaluate_open(&evaluation, device, &options, &config, error)) return false;
+  row->value[EPOCH_VAL_LOSS] = NAN;
+  row->value[EPOCH_VAL_SSIM] = mean_of(&evaluation, "ssim");
+  row->value[EPOCH_VAL_PSNR] = mean_of(&evaluation, "psnr");
+  evaluate_close(&evaluation);
+  return true;
+}
+
+static bool is_scored(const struct options *options) {
+  return options->train.method == METHOD_RECONSTRUCTOR && !reconstruction_trains(options);
+}
+
 static bool train_row(struct call *call, struct device *device, struct row *row, struct error *error) {
+  if (is_scored(&row->options)) return score_row(call, device, row, error);
   struct method_config config = {
       .resume = true, .end = end_stage, .see_best = keep_best, .context = row, .kernel_folder = call_flag(call, "kernels")};
   return method_train(device, &row->options, &config, error);
@@ -372,6 +405,8 @@ const struct command command_sweep = {
     .more = "--set section.key=a,b,c gives a key several values (lists as [a,b],[c]). Every combination "
             "is trained in DIR/KEY=VALUE_..., as by train --resume: a finished training is kept, a "
             "stopped one goes on.\n"
+            "Where reconstruct.method has no network and train.method is reconstructor, nothing is trained: "
+            "images of validation slices, by the first of evaluate.samplers, are scored for every weight.\n"
             "For l2s and l2sr the table has the validation score of the last stage only. A combination "
             "that fails does not stop the others; the exit status is then 1.",
     .takes_scene = true,

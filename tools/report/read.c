@@ -405,6 +405,27 @@ static const char *training_of(const struct reading *reading, const struct choos
   return trained;
 }
 
+static bool is_word(const char *value, const char *word) {
+  return !strcmp(value, word);
+}
+
+/* What made the images where no network did, as "tv: weight 0.01, iterations 200"; "": zeros, or a network. Keys of another
+ * value than a scene's own are told too. */
+static const char *read_solver(const struct reading *reading) {
+  struct arena *arena = reading->report->arena;
+  const char *method = scene_value(reading->scene, "reconstruct", "method", arena), *text = "";
+  if (!method || is_word(method, "auto") || is_word(method, "zero_filled") || is_word(method, "network")) return "";
+  for (size_t i = 0; i < option_table.count; i++) {
+    const struct option *row = &option_table.rows[i];
+    const char *value = scene_value(reading->scene, row->section, row->name, arena);
+    bool always = is_word(row->name, "weight") || is_word(row->name, "iterations");
+    if (!is_word(row->section, "reconstruct") || is_word(row->name, "method") || !value) continue;
+    if (always || strcmp(value, row->standard))
+      text = arena_text(arena, "%s%s %s %s", text, *text ? "," : ":", row->name, value);
+  }
+  return arena_text(arena, "%s%s", method, text);
+}
+
 static void read_origin(const struct reading *reading, const char *sampler, struct report_run *run) {
   struct arena *arena = reading->report->arena;
   const struct chooser *chooser = chooser_of(sampler);
@@ -417,7 +438,16 @@ static void read_origin(const struct reading *reading, const char *sampler, stru
   run->seeds = arena_text(arena, *run->training ? "%s (%s)" : "%s%s", seed ? seed : "", run->training);
   run->reconstructor = scene_word(reading, "reconstructor");
   if (!*run->training && *run->reconstructor) run->training = "with a seed that its checkpoint does not say";
+  run->solver = read_solver(reading);
+  if (!*run->reconstructor) run->reconstructor = run->solver;
   run->chooser = path ? unquote(path, arena) : "";
+}
+
+/* A sampler whose images another solver made is another method, and no seed of the first. */
+static void name_solver(struct arena *arena, struct report_run *run) {
+  if (!*run->solver) return;
+  run->method = arena_text(arena, "%s (%.*s)", run->method, (int)strcspn(run->solver, ":"), run->solver);
+  run->base = arena_text(arena, "%s (%s)", run->base, run->solver);
 }
 
 static const char *folder_of(struct arena *arena, const char *path) {
@@ -522,6 +552,7 @@ static bool read_folder(struct reading *reading, const char *folder, struct erro
   run.method = run.base = method_of(reading, name);
   if (!strcmp(name, sampler_policy.name)) store_number(reading->store, "gamma", &run.gamma);
   read_origin(reading, name, &run);
+  name_solver(report->arena, &run);
   read_pair(reading, &run);
   run.group = is_oracle(name)           ? REPORT_ORACLES
               : !strcmp(group, "joint") ? REPORT_JOINT

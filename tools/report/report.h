@@ -72,7 +72,8 @@ struct report_run {
   uint8_t *mask, *initial; /* [scans][lines that there are]; initial: the given ones */
   double gamma;            /* the policy's; NaN: none */
   bool curve;
-  const char *device, *reconstructor; /* the file's words; "": none */
+  const char *device, *reconstructor; /* the file's words, or `solver`; "": none */
+  const char *solver; /* what made its images where no network did, with its numbers; "": none */
   const char *seeds;                  /* of the evaluation, and of what it was trained with */
   const char *training;               /* the latter alone; "": nothing of it was trained */
   const char *cross, *row,

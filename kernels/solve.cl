@@ -1,0 +1,535 @@
+/* Least squares with a prior, for many scans at once (systems/scan/solve.h): x of min ||A x - y||^2 / 2 + prior, A = mask F
+ * S. Maps S make coil images of the image, F is the orthonormal transform of every coil's plane, which stands between these
+ * kernels, and the mask keeps the cells of k-space that a scan has acquired.
+ *
+ * Arrays are of the scans of a chunk, from scan `first` on: images [scan][row][column] in the order of pixels, planes
+ * [scan][coil][row][column], differences [scan][axis][row][column]. Planes in k-space have the centre at the start; planes of
+ * images need no shift between a transform and its inverse, but for the data themselves, whose centre is at the start
+ * (solve_combine). `most` is the room for a slice's coils; with mapped 0 there is one coil, and its map is 1.
+ *
+ * values of a scan: the squared norm of its residual; that at which conjugate gradients end; the threshold of its prior; the
+ * square of the tolerance. counts: steps of the running conjugate gradients; of all; rounds; 1 where it has come to its end
+ * (2: and has been left alone since). Sums are taken in a fixed order, a work-group a scan. */
+
+#define GROUP 256
+#define NO_CELL 0xffffffffu
+#define GROUP_OF_SCAN __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+
+INLINE float square_of(float2 a) { return a.x * a.x + a.y * a.y; }
+INLINE float2 conj_times(float2 a, float2 b) { return (float2)(a.x * b.x + a.y * b.y, a.x * b.y - a.y * b.x); }
+
+INLINE uint coils_of(__global const uint *coils, uint slice, uint most, uint mapped) {
+  return mapped ? min(coils[slice], most) : 1u;
+}
+
+/* ---- the data -------------------------------------------------------------------------------------------------- */
+
+/* 1 for every cell of k-space that a scan has acquired: an action has `each` entries of `cells`. */
+GROUP_OF_SCAN solve_mark(__global const uchar *restrict mask, __global const uint *restrict cells,
+                         __global uchar *restrict taken, uint first, uint actions, uint each, uint rows) {
+  uint row = (uint)get_group_id(0), pixels = actions * each;
+  if (row >= rows) return;
+  __global uchar *own = taken + (size_t)row * pixels;
+  __global const uchar *chosen = mask + (size_t)(first + row) * actions;
+  for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) own[i] = 0;
+  barrier(CLK_GLOBAL_MEM_FENCE);
+  for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP)
+    if (chosen[i / each] && cells[i] != NO_CELL) own[cells[i]] = 1;
+}
+
+/* The acquired data of every coil as planes; a row is a plane. hybrid: they are [column][row], and columns are acquired. */
+GROUP_OF_SCAN solve_gather(__global const uint *restrict slice, __global const uint *restrict coils,
+                           __global const float2 *restrict kspace, __global const uchar *restrict taken,
+                           __global float2 *restrict planes, uint first, uint most, uint mapped, uint height, uint width,
+                           uint hybrid, uint rows) {
+  uint row = (uint)get_group_id(0), pixels = height * width, scan = row / most, coil = row % most;
+  if (row >= rows) return;
+  uint at = slice[first + scan], there = coil < coils_of(coils, at, most, mapped);
+  __global const float2 *data = kspace + ((size_t)at * most + coil) * pixels;
+  __global const uchar *own = taken + (size_t)scan * pixels;
+  __global float2 *plane = planes + (size_t)row * pixels;
+  for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
+    uint from = hybrid ? i % width * height + i / width : i;
+    plane[i] = there && own[hybrid ? i % width : i] ? data[from] : (float2)(0.0f, 0.0f);
+  }
+}
+
+/* Images of planes: the sum of conj(map) times plane. roll_rows, roll_columns: the plane's centre is at its start. */
+GROUP_OF_SCAN solve_combine(__global const uint *restrict slice, __global const uint *restrict coils,
+                            __global const float2 *restrict maps, __global const float2 *restrict planes,
+                            __global float2 *restrict image, uint first, uint most, uint mapped, uint height, uint width,
+                            uint roll_rows, uint roll_columns, uint rows) {
+  uint row = (uint)get_group_id(0), pixels = height * width;
+  if (row >= rows) return;
+  uint at = slice[first + row], count = coils_of(coils, at, most, mapped);
+  uint down = roll_rows ? height - height / 2u : 0u, right = roll_columns ? width - width / 2u : 0u;
+  __global const float2 *map = maps + (size_t)at * most * pixels, *plane = planes + (size_t)row * most * pixels;
+  for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
+    uint y = i / width, from = (y + down) % height * width + (i - y * width + right) % width;
+    float2 sum = plane[from];
+    if (mapped) sum = conj_times(map[i], sum);
+    for (uint coil = 1u; coil < count; coil++)
+      sum += conj_times(map[(size_t)coil * pixels + i], plane[(size_t)coil * pixels + from]);
+    image[(size_t)row * pixels + i] = sum;
+  }
+}
+
+/* Coil images of images; a row is a plane. */
+GROUP_OF_SCAN solve_spread(__global const uint *restrict slice, __global const uint *restrict coils,
+                           __global const float2 *restrict maps, __global const float2 *restrict image,
+                           __global float2 *restrict planes, uint first, uint most, uint pixels, uint rows) {
+  uint row = (uint)get_group_id(0), scan = row / most, coil = row % most;
+  if (row >= rows) return;
+  uint at = slice[first + scan], there = coil < coils_of(coils, at, most, 1u);
+  __global const float2 *map = maps + ((size_t)at * most + coil) * pixels, *own = image + (size_t)scan * pixels;
+  for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP)
+    planes[(size_t)row * pixels + i] = there ? times(map[i], own[i]) : (float2)(0.0f, 0.0f);
+}
+
+/* Keeps what is acquired of planes in k-space; a row is a plane. */
+GROUP_OF_SCAN solve_keep(__global const uchar *restrict taken, __global float2 *restrict planes, uint most, uint pixels,
+                         uint rows) {
+  uint row = (uint)get_group_id(0);
+  if (row >= rows) return;
+  __global const uchar *own = taken + (size_t)(row / most) * pixels;
+  for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP)
+    if (!own[i]) planes[(size_t)row * pixels + i] = (float2)(0.0f, 0.0f);
+}
+
+/* ---- the unit of weights ------------------------------------------------------------------------------------------ */
+
+#define SIDE 32 /* of the central cells at most */
+#define SIDES (SIDE * SIDE)
+
+/* The largest block of acquired cells about the centre: (top, left, height, width), in cells from the first row and column
+ * of centred k-space. It grows by a row and a column in turn, until an axis is whole, SIDE long, or meets a cell that is not
+ * acquired; an even block of an even axis begins half of it before the centre, an odd one a cell earlier. */
+INLINE bool is_full(__global const uchar *taken, uint4 block, uint height, uint width) {
+  for (uint y = block.x; y < block.x + block.z; y++)
+    for (uint x = block.y; x < block.y + block.w; x++)
+      if (!taken[(y + height - height / 2u) % height * width + (x + width - width / 2u) % width]) return false;
+  return true;
+}
+
+INLINE uint4 block_of(uint tall, uint wide, uint height, uint width) {
+  uint rows = min(height, (uint)SIDE), columns = min(width, (uint)SIDE);
+  uint top = (height - rows) / 2u + (rows - tall) / 2u, left = (width - columns) / 2u + (columns - wide) / 2u;
+  return (uint4)(top, left, tall, wide);
+}
+
+INLINE uint4 find_block(__global const uchar *taken, uint height, uint width) {
+  uint tall = 1u, wide = 1u;
+  bool grows = true, widens = true;
+  while (grows || widens) {
+    grows = grows && tall < min(height, (uint)SIDE) && is_full(taken, block_of(tall + 1u, wide, height, width), height, width);
+    tall += grows;
+    widens = widens && wide < min(width, (uint)SIDE) && is_full(taken, block_of(tall, wide + 1u, height, width), height, width);
+    wide += widens;
+  }
+  return block_of(tall, wide, height, width);
+}
+
+INLINE float2 turn_by(int numerator, uint denominator) {
+  float angle = 2.0f * M_PI_F * (float)numerator / (float)denominator;
+  return (float2)(cos(angle), sin(angle));
+}
+
+/* exp(2 pi i frequency (2 place + length) / (2 length)): pixel `place` of a transform of `length` frequencies of a longer one,
+ * whose centre may lie between two of them. */
+INLINE float2 block_turn(int frequency, uint place, uint length) {
+  int over = (int)(2u * length), numerator = frequency * (int)(2u * place + length) % over;
+  return turn_by(numerator, 2u * length);
+}
+
+/* A cell of the block of a coil; of hybrid data, the transform of their column. */
+INLINE float2 block_cell(__global const float2 *data, uint y, uint x, uint height, uint width, uint hybrid) {
+  uint row = (y + height - height / 2u) % height, column = (x + width - width / 2u) % width;
+  if (!hybrid) return data[row * width + column];
+  float2 sum = (float2)(0.0f, 0.0f);
+  for (uint from = 0u; from < height; from++) {
+    int place = (int)from - (int)(height / 2u), numerator = -(int)row * place % (int)height;
+    sum += times(data[column * height + from], turn_by(numerator, height));
+  }
+  return sum / sqrt((float)height);
+}
+
+/* The inverse transform of the block at its `count` pixels, squared, is added to `power`. */
+INLINE void add_power(__global const float2 *data, uint4 block, __local float2 *cell, __local float2 *half_done,
+                      __local float *power, uint height, uint width, uint hybrid) {
+  uint item = (uint)get_local_id(0), count = block.z * block.w;
+  for (uint i = item; i < count; i += GROUP)
+    cell[i] = block_cell(data, block.x + i / block.w, block.y + i % block.w, height, width, hybrid);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint i = item; i < count; i += GROUP) {
+    float2 sum = (float2)(0.0f, 0.0f);
+    for (uint x = 0u; x < block.w; x++)
+      sum += times(cell[i / block.w * block.w + x],
+                   block_turn((int)(block.y + x) - (int)(width / 2u), i % block.w, block.w));
+    half_done[i] = sum;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint i = item; i < count; i += GROUP) {
+    float2 sum = (float2)(0.0f, 0.0f);
+    for (uint y = 0u; y < block.z; y++)
+      sum += times(half_done[y * block.w + i % block.w],
+                   block_turn((int)(block.x + y) - (int)(height / 2u), i / block.w, block.z));
+    power[i] += square_of(sum) / (float)count;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+/* The value of rank `rank` from the least on; every item gets it. */
+INLINE float ranked(__local const float *power, uint count, uint rank, __local float *found) {
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint i = (uint)get_local_id(0); i < count; i += GROUP) {
+    uint below = 0u;
+    for (uint k = 0u; k < count; k++) below += power[k] < power[i] || (power[k] == power[i] && k < i);
+    if (below == rank) *found = power[i];
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return *found;
+}
+
+/* Brightness of a scan's image, of which its weight is a part: of the root-sum-of-squares of the central cells that are
+ * acquired, the 90th percentile, or the largest where that is far above. A scan without any has 1. */
+GROUP_OF_SCAN solve_scale(__global const uint *restrict slice, __global const uint *restrict coils,
+                          __global const float2 *restrict kspace, __global const uchar *restrict taken,
+                          __global float *restrict scale, uint first, uint most, uint mapped, uint height, uint width,
+                          uint hybrid, uint rows) {
+  __local float2 cell[SIDES], half_done[SIDES];
+  __local float power[SIDES], found;
+  __local uint4 shared;
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), pixels = height * width;
+  if (row >= rows) return;
+  uint at = slice[first + row], last = coils_of(coils, at, most, mapped);
+  __global const uchar *own = taken + (size_t)row * pixels;
+  if (item == 0u) shared = find_block(own, height, width);
+  for (uint i = item; i < SIDES; i += GROUP) power[i] = 0.0f;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  uint4 block = shared;
+  uint count = block.z * block.w;
+  bool any = count > 1u || is_full(own, block, height, width);
+  for (uint coil = 0u; coil < last; coil++)
+    add_power(kspace + ((size_t)at * most + coil) * pixels, block, cell, half_done, power, height, width, hybrid);
+  float median = sqrt(ranked(power, count, count / 2u, &found));
+  float high = sqrt(ranked(power, count, count * 9u / 10u, &found));
+  float top = sqrt(ranked(power, count, count - 1u, &found));
+  float chosen = (top - high < 2.0f * (high - median) ? high : top) * sqrt((float)count / (float)pixels);
+  if (item == 0u) scale[row] = any && chosen > 0.0f ? chosen : 1.0f;
+}
+
+/* ---- conjugate gradients -------------------------------------------------------------------------------------------- */
+
+/* Begins from 0: the residual is the right side. inner, tolerance: relative, of conjugate gradients and of all. threshold: in
+ * parts of the scan's scale. */
+GROUP_OF_SCAN solve_begin(__global const float2 *restrict right, __global const float *restrict scale,
+                          __global float2 *restrict solution, __global float2 *restrict residual,
+                          __global float2 *restrict direction, __global float2 *restrict product,
+                          __global float4 *restrict values, __global float4 *restrict counts, float inner,
+                          float threshold, float tolerance, uint pixels, uint rows) {
+  __local float scratch[GROUP];
+  uint row = (uint)get_group_id(0);
+  if (row >= rows) return;
+  size_t start = (size_t)row * pixels;
+  float sum = 0.0f;
+  for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
+    float2 value = right[start + i];
+    sum += square_of(value);
+    solution[start + i] = (float2)(0.0f, 0.0f);
+    residual[start + i] = value;
+    direction[start + i] = value;
+    product[start + i] = value;
+  }
+  sum = group_sum(sum, scratch);
+  if (get_local_id(0) == 0) {
+    values[row] = (float4)(sum, inner * inner * sum, threshold * scale[row], tolerance * tolerance);
+    counts[row] = (float4)(0.0f, 0.0f, 0.0f, sum > 0.0f ? 0.0f : 1.0f);
+  }
+}
+
+/* The step along the direction: residual squared over direction times product. */
+INLINE float step_of(float square, float along) { return along != 0.0f ? square / along : 0.0f; }
+
+/* A step for (A^H A + weight) x = right. product: A^H A direction; then the next direction. */
+GROUP_OF_SCAN solve_conjugate(__global float2 *restrict product, __global float2 *restrict direction,
+                              __global float2 *restrict solution, __global float2 *restrict residual,
+                              __global float4 *restrict values, __global float4 *restrict counts, float weight,
+                              uint pixels, uint rows) {
+  __local float scratch[GROUP];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  if (row >= rows) return;
+  size_t start = (size_t)row * pixels;
+  __global float2 *q = product + start, *p = direction + start, *x = solution + start, *r = residual + start;
+  float4 value = values[row], count = counts[row];
+  if (count.w > 0.0f) return;
+  float sum = 0.0f;
+  for (uint i = item; i < pixels; i += GROUP) {
+    float2 a = p[i], b = q[i] + weight * a;
+    sum += a.x * b.x + a.y * b.y;
+  }
+  float step = step_of(value.x, group_sum(sum, scratch));
+  sum = 0.0f;
+  for (uint i = item; i < pixels; i += GROUP) {
+    float2 a = p[i], rest = r[i] - step * (q[i] + weight * a);
+    x[i] += step * a;
+    r[i] = rest;
+    sum += square_of(rest);
+  }
+  sum = group_sum(sum, scratch);
+  float turn = sum / value.x;
+  for (uint i = item; i < pixels; i += GROUP) {
+    float2 next = r[i] + turn * p[i];
+    p[i] = next;
+    q[i] = next;
+  }
+  if (item == 0u) {
+    values[row] = (float4)(sum, value.y, value.z, value.w);
+    counts[row] = (float4)(count.x + 1.0f, count.y + 1.0f, 0.0f, sum <= value.y ? 1.0f : 0.0f);
+  }
+}
+
+/* ---- total variation: alternating directions (S. Boyd et al. 2011, 3.4.3) ---------------------------------------------- */
+
+#define RELAXATION 1.6f
+#define INNER_STEPS 10.0f     /* of conjugate gradients in a round, at most */
+#define INNER_TOLERANCE 1e-3f /* of their residual to the right side */
+
+typedef struct {
+  uint here, left, up, after, below; /* places of a pixel and its neighbours, around the edges */
+} around;
+
+INLINE around around_of(uint i, uint height, uint width) {
+  uint y = i / width, x = i - y * width;
+  around place = {i, x ? i - 1u : i + width - 1u, y ? i - width : i + (height - 1u) * width,
+                  x + 1u < width ? i + 1u : i + 1u - width, y + 1u < height ? i + width : i - (height - 1u) * width};
+  return place;
+}
+
+/* G^H G p: 4 p less its neighbours, for G the differences to the pixel before on both axes. */
+INLINE float2 laplacian(__global const float2 *p, around at) {
+  return 4.0f * p[at.here] - p[at.left] - p[at.up] - p[at.after] - p[at.below];
+}
+
+/* G^H of split less dual. */
+INLINE float2 divergence(__global const float2 *split, __global const float2 *dual, around at, uint pixels) {
+  float2 along = split[at.here] - dual[at.here] - split[at.after] + dual[at.after];
+  float2 down = split[pixels + at.here] - dual[pixels + at.here] - split[pixels + at.below] + dual[pixels + at.below];
+  return along + down;
+}
+
+/* split and dual of the differences of x, over-relaxed; shrinks both axes together. */
+INLINE void split_round(__global const float2 *x, __global float2 *split, __global float2 *dual, float threshold,
+                        uint height, uint width) {
+  uint pixels = height * width;
+  for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
+    around at = around_of(i, height, width);
+    float2 along = RELAXATION * (x[i] - x[at.left]) + (1.0f - RELAXATION) * split[i] + dual[i];
+    float2 down =
+        RELAXATION * (x[i] - x[at.up]) + (1.0f - RELAXATION) * split[pixels + i] + dual[pixels + i];
+    float size = sqrt(square_of(along) + square_of(down)), part = size > threshold ? 1.0f - threshold / size : 0.0f;
+    split[i] = part * along;
+    split[pixels + i] = part * down;
+    dual[i] = along - part * along;
+    dual[pixels + i] = down - part * down;
+  }
+}
+
+/* A step for (A^H A + rho G^H G) x = side, side = right + rho G^H (split - dual). A round of them ends after INNER_STEPS, or
+ * where the residual is small against the side; then split and dual are those of x, and the residual goes on with the new
+ * side. A scan ends with the round in which it has taken more than `iterations` steps. product: A^H A direction; then the
+ * next direction. */
+GROUP_OF_SCAN solve_total(__global const float2 *restrict right, __global float2 *restrict product,
+                          __global float2 *restrict direction, __global float2 *restrict solution,
+                          __global float2 *restrict residual, __global float2 *restrict side,
+                          __global float2 *restrict split, __global float2 *restrict dual,
+                          __global float4 *restrict values, __global float4 *restrict counts, uint height, uint width,
+                          float rho, uint iterations, uint rows) {
+  __local float scratch[GROUP];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), pixels = height * width;
+  if (row >= rows) return;
+  size_t start = (size_t)row * pixels;
+  __global float2 *q = product + start, *p = direction + start, *x = solution + start, *r = residual + start;
+  __global float2 *z = split + 2u * start, *u = dual + 2u * start, *s = side + start;
+  float4 value = values[row], count = counts[row];
+  if (count.w > 0.0f) return;
+  float sum = 0.0f, whole = 0.0f;
+  for (uint i = item; i < pixels; i += GROUP) {
+    float2 a = p[i], b = q[i] + rho * laplacian(p, around_of(i, height, width));
+    sum += a.x * b.x + a.y * b.y;
+  }
+  float step = step_of(value.x, group_sum(sum, scratch));
+  sum = 0.0f;
+  for (uint i = item; i < pixels; i += GROUP) {
+    float2 a = p[i], rest = r[i] - step * (q[i] + rho * laplacian(p, around_of(i, height, width)));
+    x[i] += step * a;
+    r[i] = rest;
+    sum += square_of(rest);
+  }
+  sum = group_sum(sum, scratch);
+  barrier(CLK_GLOBAL_MEM_FENCE);
+  float turn = sum / value.x;
+  count += (float4)(1.0f, 1.0f, 0.0f, 0.0f);
+  value.x = sum;
+  if (sum <= value.y || count.x >= INNER_STEPS) {
+    turn = 0.0f;
+    count.x = 0.0f;
+    count.z += 1.0f;
+    count.w = count.y > (float)iterations || count.z >= (float)iterations ? 1.0f : 0.0f;
+    if (count.w == 0.0f) {
+      split_round(x, z, u, value.z, height, width);
+      barrier(CLK_GLOBAL_MEM_FENCE);
+      sum = 0.0f;
+      for (uint i = item; i < pixels; i += GROUP) {
+        float2 next = right[start + i] + rho * divergence(z, u, around_of(i, height, width), pixels);
+        float2 rest = r[i] + next - s[i];
+        s[i] = next;
+        r[i] = rest;
+        sum += square_of(rest);
+        whole += square_of(next);
+      }
+      value.x = group_sum(sum, scratch);
+      whole = group_sum(whole, scratch);
+      value.y = INNER_TOLERANCE * INNER_TOLERANCE * whole;
+      count.w = value.x <= value.w * whole ? 1.0f : 0.0f;
+    }
+  }
+  for (uint i = item; i < pixels; i += GROUP) {
+    float2 next = r[i] + turn * p[i];
+    p[i] = next;
+    q[i] = next;
+  }
+  if (item == 0u) {
+    values[row] = value;
+    counts[row] = count;
+  }
+}
+
+/* ---- wavelets: accelerated proximal gradients (A. Beck and M. Teboulle 2009) -------------------------------------------- */
+
+/* Daubechies' filter of four taps. */
+__constant float taps[4] = {0.4829629131445341f, 0.8365163037378077f, 0.2241438680420134f, -0.1294095225512603f};
+
+/* Place n of a length, mirrored at its edges with the edge twice. */
+INLINE uint mirror(int n, uint length) {
+  return (uint)(n < 0 ? -n - 1 : n >= (int)length ? 2 * (int)length - 1 - n : n);
+}
+
+/* One axis of images [height][width] into its low band, and after it its high band, of (length + 3) / 2 each. A row is an entry
+ * of either band of all lines of a scan; entry (y, x) of a scan is at first + y pitch + x of its `size` values. */
+__kernel void solve_part(__global const float2 *restrict from, __global float2 *restrict to, uint down, uint height,
+                         uint width, uint from_pitch, uint from_first, uint from_size, uint to_pitch, uint to_first,
+                         uint to_size, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  uint length = down ? height : width, across = down ? width : height, band = (length + 3u) / 2u;
+  uint scan = row / (band * across), i = row - scan * band * across;
+  uint line = down ? i % across : i / band, entry = down ? i / across : i % band;
+  __global const float2 *own = from + (size_t)scan * from_size + from_first + (down ? line : line * from_pitch);
+  __global float2 *out = to + (size_t)scan * to_size + to_first + (down ? line : line * to_pitch);
+  uint step = down ? from_pitch : 1u, to_step = down ? to_pitch : 1u;
+  float2 low = (float2)(0.0f, 0.0f), high = low;
+  for (int tap = 0; tap < 4; tap++) {
+    float2 value = own[mirror(2 * (int)entry - 2 + tap, length) * step];
+    low += taps[tap] * value;
+    high += (tap & 1 ? -taps[3 - tap] : taps[3 - tap]) * value;
+  }
+  out[entry * to_step] = low;
+  out[(band + entry) * to_step] = high;
+}
+
+/* A coefficient, shrunk by the threshold but for those of the next level, within keep_rows and keep_columns. */
+INLINE float2 shrunk(float2 value, float threshold, bool kept) {
+  float size = sqrt(square_of(value));
+  return kept ? value : size > threshold ? (1.0f - threshold / size) * value : (float2)(0.0f, 0.0f);
+}
+
+/* The other way, to images [height][width]; a row is a pixel. factor: of the scan's threshold, by which coefficients are
+ * shrunk on the way. */
+__kernel void solve_join(__global const float2 *restrict from, __global const float4 *restrict values,
+                         __global float2 *restrict to, uint down, uint height, uint width, uint from_pitch,
+                         uint from_first, uint from_size, uint to_pitch, uint to_first, uint to_size, float factor,
+                         uint keep_rows, uint keep_columns, uint rows) {
+  uint row = (uint)get_global_id(0), pixels = height * width;
+  if (row >= rows) return;
+  uint scan = row / pixels, i = row - scan * pixels, y = i / width, x = i - y * width;
+  uint length = down ? height : width, band = (length + 3u) / 2u, place = down ? y : x, odd = place & 1u;
+  __global const float2 *own = from + (size_t)scan * from_size + from_first;
+  float threshold = factor * values[scan].z;
+  float2 sum = (float2)(0.0f, 0.0f);
+  for (uint k = 0u; k < 2u; k++) {
+    uint tap = odd + 2u * k, entry = (place - odd) / 2u + 1u - k;
+    if (entry >= band) continue;
+    for (uint high = 0u; high < 2u; high++) {
+      uint at = high * band + entry, at_y = down ? at : y, at_x = down ? x : at;
+      float2 value = shrunk(own[at_y * from_pitch + at_x], threshold, at_y < keep_rows && at_x < keep_columns);
+      sum += (high ? (tap & 1u ? -taps[3u - tap] : taps[3u - tap]) : taps[tap]) * value;
+    }
+  }
+  to[(size_t)scan * to_size + to_first + y * to_pitch + x] = sum;
+}
+
+/* After the shrinkage: goes on past it by `factor` of the change since the last one. work is moved by down and right around
+ * the edges. A scan ends where the change is within the tolerance of the image. */
+GROUP_OF_SCAN solve_momentum(__global const float2 *restrict work, __global const float4 *restrict values,
+                             __global float4 *restrict counts, __global float2 *restrict before,
+                             __global float2 *restrict solution, __global float2 *restrict product, float factor,
+                             uint height, uint width, uint down, uint right, uint rows) {
+  __local float scratch[GROUP];
+  uint row = (uint)get_group_id(0), pixels = height * width;
+  if (row >= rows) return;
+  size_t start = (size_t)row * pixels;
+  float4 count = counts[row];
+  if (count.w > 0.0f) return;
+  float change = 0.0f, whole = 0.0f;
+  for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
+    uint y = i / width, from = (y + down) % height * width + (i - y * width + right) % width;
+    float2 value = work[start + from], gone = value - before[start + i], next = value + factor * gone;
+    before[start + i] = value;
+    solution[start + i] = next;
+    product[start + i] = next;
+    change += square_of(gone);
+    whole += square_of(value);
+  }
+  change = group_sum(change, scratch);
+  whole = group_sum(whole, scratch);
+  if (get_local_id(0) == 0)
+    counts[row] = count + (float4)(1.0f, 1.0f, 1.0f, change < values[row].w * whole ? 1.0f : 0.0f);
+}
+
+/* The step along the gradient, and its image moved by down and right for the next shrinkage. */
+GROUP_OF_SCAN solve_descend(__global const float2 *restrict product, __global const float2 *restrict right,
+                            __global float2 *restrict solution, __global float2 *restrict work,
+                            __global float4 *restrict counts, float step, uint height, uint width, uint down,
+                            uint along, uint rows) {
+  uint row = (uint)get_group_id(0), pixels = height * width;
+  if (row >= rows) return;
+  size_t start = (size_t)row * pixels;
+  float4 count = counts[row];
+  barrier(CLK_GLOBAL_MEM_FENCE);
+  if (count.w > 1.0f) return;
+  for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
+    uint y = i / width, to = (y + down) % height * width + (i - y * width + along) % width;
+    float2 next = solution[start + i] + step * (right[start + i] - product[start + i]);
+    solution[start + i] = next;
+    work[start + to] = next;
+  }
+  if (get_local_id(0) == 0) counts[row] = count + (float4)(0.0f, 0.0f, 0.0f, count.w);
+}
+
+/* ---- the image ---------------------------------------------------------------------------------------------------------- */
+
+/* The magnitude in units of the image; `refused` becomes the lowest scan with a pixel that is no number. */
+GROUP_OF_SCAN solve_store(__global const uint *restrict slice, __global const float2 *restrict solution,
+                          __global const float *restrict unit, __global float *restrict reconstruction,
+                          __global uint *restrict refused, uint first, uint pixels, uint rows) {
+  uint row = (uint)get_group_id(0);
+  if (row >= rows) return;
+  float scale = unit[slice[first + row]];
+  bool bad = false;
+  for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
+    float value = scale * sqrt(square_of(solution[(size_t)row * pixels + i]));
+    bad = bad || (as_uint(value) & 0x7f800000u) == 0x7f800000u;
+    reconstruction[(size_t)(first + row) * pixels + i] = value;
+  }
+  if (bad) atomic_min(refused, first + row);
+}

@@ -1,0 +1,360 @@
+#include "systems/scan/solve.h"
+
+#include "systems/sampling/geometry.h"
+#include "systems/scan/observation.h"
+#include "systems/scan/reconstruction.h"
+#include "systems/scan/systems.h"
+
+/* Bytes of all scratch memory: of a GPU a part of its memory, of a CPU little more than caches hold. */
+enum { MEMORY_PART = 8, UNITS_EACH = 2 };
+static const size_t cpu_bytes = (size_t)32 << 20, gpu_bytes = (size_t)8 << 30;
+
+static const double inner_tolerance = 1e-3; /* of a round's conjugate gradients: kernels/solve.cl */
+enum { INNER_STEPS = 10 };                  /* and how many they are at most */
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+/* Bytes of a scan. */
+static size_t bytes_of(const struct solver *solver, enum solve_buffer buffer, uint32_t method) {
+  bool tv = method == RECONSTRUCT_TV, wavelet = method == RECONSTRUCT_WAVELET;
+  size_t image = 8 * solver->pixels;
+  switch (buffer) {
+  case SOLVE_TAKEN: return solver->pixels;
+  case SOLVE_PLANES: return image * solver->coils;
+  case SOLVE_PRODUCT: return solver->mapped ? image : 0;
+  case SOLVE_SIDE: return tv ? image : 0;
+  case SOLVE_SPLIT:
+  case SOLVE_DUAL: return tv ? 2 * image : 0;
+  case SOLVE_BANDS: return wavelet ? 8 * solver->band_values : 0;
+  case SOLVE_HALF: return wavelet ? 8 * solver->half_values : 0;
+  case SOLVE_SCALE: return 4;
+  case SOLVE_VALUES:
+  case SOLVE_COUNTS: return 16;
+  case SOLVE_REFUSED: return 0;
+  default: return image;
+  }
+}
+
+static size_t scan_bytes(const struct solver *solver, uint32_t method) {
+  size_t sum = 0;
+  for (int b = 0; b < SOLVE_BUFFERS; b++) sum += bytes_of(solver, (enum solve_buffer)b, method);
+  return sum;
+}
+
+/* No allocation is above the device's largest. */
+static size_t chunk_of(const struct solver *solver, size_t scans, uint32_t method) {
+  const struct device_facts *facts = &solver->device->facts;
+  bool gpu = facts->kind & CL_DEVICE_TYPE_GPU;
+  size_t most = gpu ? gpu_bytes : cpu_bytes, each = scan_bytes(solver, method);
+  if (most > facts->memory / MEMORY_PART) most = facts->memory / MEMORY_PART;
+  size_t chunk = most / each, least = gpu ? 1 : UNITS_EACH * (size_t)facts->units;
+  if (chunk < least) chunk = least;
+  while (chunk > 1 && chunk * each > facts->memory / MEMORY_PART) chunk--;
+  return chunk < scans ? chunk : scans;
+}
+
+static bool open_buffers(struct solver *solver, uint32_t method, struct error *error) {
+  for (int b = 0; b < SOLVE_BUFFERS; b++) {
+    size_t bytes = b == SOLVE_REFUSED ? sizeof(uint32_t)
+                                      : solver->chunk * bytes_of(solver, (enum solve_buffer)b, method);
+    if (!bytes) continue;
+    if (!(solver->buffer[b] = device_buffer(solver->device, bytes, "images that are solved for", error))) return false;
+    solver->bytes[b] = bytes;
+    device_fill(solver->device, solver->buffer[b], 0, bytes, b == SOLVE_REFUSED ? UINT32_MAX : 0);
+  }
+  if (!solver->mapped) solver->buffer[SOLVE_PRODUCT] = solver->buffer[SOLVE_PLANES];
+  return true;
+}
+
+/* Hybrid data are transformed on their other axis already. */
+static bool open_transforms(struct solver *solver, struct error *error) {
+  size_t planes = solver->chunk * solver->coils;
+  if (!solver->hybrid && !fft_open(&solver->data, solver->device, solver->height, solver->width, planes, error))
+    return false;
+  return !solver->lines ||
+         fft_open(&solver->rows, solver->device, 1, solver->width, planes * solver->height, error);
+}
+
+static bool need_kernels(struct kernels *kernels, const struct reconstruction *row, struct error *error) {
+  static const char *const all[] = {"solve_mark", "solve_gather", "solve_combine", "solve_spread",
+                                    "solve_keep", "solve_scale",  "solve_begin",   "solve_store"};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (!kernel_need(kernels, all[i], error)) return false;
+  for (int i = 0; i < SYSTEM_KERNELS_MOST && row->solve->kernels[i]; i++)
+    if (!kernel_need(kernels, row->solve->kernels[i], error)) return false;
+  return true;
+}
+
+static bool maps_coils(const struct options *options) {
+  return (observation_chosen(options)->kspace & SET(SLICE_coil_kspace)) && options->coils.maps != MAPS_NONE;
+}
+
+/* Candidates of an oracle are solved for as scans are. */
+static size_t scans_of(const struct simulation *simulation) {
+  size_t envs = world_capacity(simulation->world, TABLE_ENV), batch = simulation->options->network.batch;
+  bool oracle = simulation->plan.deciders & DECIDES_ORACLE;
+  return oracle && batch > envs ? batch : envs;
+}
+
+static struct solver *make_solver(const struct simulation *simulation) {
+  const struct options *options = simulation->options;
+  struct arena *arena = arena_open();
+  struct solver *solver = ARENA_NEW(arena, struct solver, 1);
+  component_set kspace = observation_chosen(options)->kspace;
+  bool coils = kspace & SET(SLICE_coil_kspace);
+  *solver = (struct solver){.arena = arena,
+                            .device = simulation->device,
+                            .options = options,
+                            .height = world_height(simulation->world),
+                            .width = world_width(simulation->world),
+                            .pixels = world_shape(simulation->world, SHAPE_HW),
+                            .coils = 1,
+                            .hybrid = kspace & SET(SLICE_hybrid),
+                            .mapped = maps_coils(options),
+                            .lines = geometry_chosen(options)->columns};
+  if (coils) solver->coils = world_shape(simulation->world, SHAPE_CHW) / solver->pixels;
+  solve_find_levels(solver);
+  solver->chunk = chunk_of(solver, scans_of(simulation), options->reconstruct.method);
+  return solver;
+}
+
+bool solve_open(struct simulation *simulation, struct error *error) {
+  const struct reconstruction *row = reconstruction_chosen(simulation->options, simulation->plan.network);
+  simulation->solver = make_solver(simulation);
+  return need_kernels(simulation->kernels, row, error) &&
+         open_buffers(simulation->solver, simulation->options->reconstruct.method, error) &&
+         open_transforms(simulation->solver, error);
+}
+
+void solve_close(struct simulation *simulation) {
+  struct solver *solver = simulation->solver;
+  if (!solver) return;
+  if (solver->data.device) fft_close(&solver->data);
+  if (solver->rows.device) fft_close(&solver->rows);
+  for (int b = 0; b < SOLVE_BUFFERS; b++)
+    if (solver->bytes[b]) device_release(solver->device, solver->buffer[b], solver->bytes[b]);
+  arena_close(solver->arena);
+  simulation->solver = NULL;
+}
+
+bool solve_check(struct simulation *simulation, struct error *error) {
+  struct solver *solver = simulation->solver;
+  uint32_t refused = UINT32_MAX;
+  device_read(solver->device, solver->buffer[SOLVE_REFUSED], 0, sizeof refused, &refused);
+  device_fill(solver->device, solver->buffer[SOLVE_REFUSED], 0, sizeof refused, UINT32_MAX);
+  if (!device_finish(solver->device, error)) return false;
+  return refused == UINT32_MAX ||
+         fail(error,
+              "reconstruct.method %s: the image of scan %u has pixels that are no finite numbers, after at most %u "
+              "iterations; its steps are for coil maps whose squares sum to 1 at most, and for data below 1e18: mend "
+              "these, lower reconstruct.iterations, or choose another reconstruct.method",
+              reconstruction_chosen(solver->options, simulation->plan.network)->name, refused,
+              solver->options->reconstruct.iterations);
+}
+
+/* ---- the operator --------------------------------------------------------------------------------------- */
+
+struct arg solve_arg(const struct solver *solver, enum arg_kind kind, enum element element, enum solve_buffer buffer) {
+  return arg_buffer(kind, element, solver->buffer[buffer]);
+}
+
+/* What tells coils apart; of one coil without maps any memory stands for it, which is not looked at. */
+struct coils {
+  struct arg slice, coils, maps;
+};
+
+static struct coils coils_of(struct world *world) {
+  struct coils coils = {.slice = world_in(world, ENV_slice)};
+  coils.coils = world_reads(world, SLICE_coils) ? world_in(world, SLICE_coils) : arg_unnamed(coils.slice);
+  coils.maps = world_reads(world, SLICE_maps)
+                   ? world_in(world, SLICE_maps)
+                   : arg_buffer(ARG_IN, ELEMENT_C64, coils.slice.as.m);
+  return coils;
+}
+
+static void combine(struct world *world, const struct simulation *simulation, const struct coils *coils,
+                    struct arg image, bool roll_rows, bool roll_columns) {
+  const struct solver *solver = simulation->solver;
+  kernel_run(world_kernels(world), "solve_combine", simulation->pass.images,
+             ARGS(coils->slice, coils->coils, coils->maps, SOLVE_IN(solver, PLANES), image,
+                  arg_u32((uint32_t)simulation->pass.first), arg_u32((uint32_t)solver->coils), arg_u32(solver->mapped),
+                  arg_u32((uint32_t)solver->height), arg_u32((uint32_t)solver->width), arg_u32(roll_rows),
+                  arg_u32(roll_columns)));
+}
+
+static void spread(struct world *world, const struct simulation *simulation, const struct coils *coils) {
+  const struct solver *solver = simulation->solver;
+  kernel_run(world_kernels(world), "solve_spread", simulation->pass.images * solver->coils,
+             ARGS(coils->slice, coils->coils, coils->maps, SOLVE_IN(solver, PRODUCT), SOLVE_OUT(solver, PLANES),
+                  arg_u32((uint32_t)simulation->pass.first), arg_u32((uint32_t)solver->coils),
+                  arg_u32((uint32_t)solver->pixels)));
+}
+
+void solve_normal(struct world *world, const struct simulation *simulation) {
+  struct solver *solver = simulation->solver;
+  struct fft *fft = solver->lines ? &solver->rows : &solver->data;
+  cl_mem planes = solver->buffer[SOLVE_PLANES];
+  struct coils coils = {0};
+  if (solver->mapped) {
+    coils = coils_of(world);
+    spread(world, simulation, &coils);
+  }
+  fft_run(fft, FFT_FORWARD, planes);
+  kernel_run(world_kernels(world), "solve_keep", simulation->pass.images * solver->coils,
+             ARGS(solve_arg(solver, ARG_IN, ELEMENT_U8, SOLVE_TAKEN), SOLVE_INOUT(solver, PLANES),
+                  arg_u32((uint32_t)solver->coils), arg_u32((uint32_t)solver->pixels)));
+  fft_run(fft, FFT_INVERSE, planes);
+  if (solver->mapped) combine(world, simulation, &coils, SOLVE_OUT(solver, PRODUCT), false, false);
+}
+
+/* ---- systems -------------------------------------------------------------------------------------------- */
+
+static bool next_scans(struct world *world, void *context, size_t turn) {
+  struct simulation *simulation = context;
+  return pass_take(&simulation->pass, turn, world_rows(world, TABLE_ENV), simulation->solver->chunk);
+}
+
+const struct system system_repeat_solve = {.name = "passes",
+                                           .doc = "scans that are solved for at a time",
+                                           .covers = TABLE_BIT(TABLE_ENV),
+                                           .next = next_scans};
+
+static unsigned kspace_of(const struct world *world) {
+  static const unsigned columns[] = {SLICE_hybrid, SLICE_kspace, SLICE_coil_kspace};
+  for (size_t i = 0; i < 2; i++)
+    if (world_reads(world, columns[i])) return columns[i];
+  return columns[2];
+}
+
+static void run_scale(struct world *world, const struct simulation *simulation, const struct coils *coils,
+                      struct arg kspace) {
+  const struct solver *solver = simulation->solver;
+  kernel_run(world_kernels(world), "solve_scale", simulation->pass.images,
+             ARGS(coils->slice, coils->coils, kspace, solve_arg(solver, ARG_IN, ELEMENT_U8, SOLVE_TAKEN),
+                  solve_arg(solver, ARG_OUT, ELEMENT_F32, SOLVE_SCALE), arg_u32((uint32_t)simulation->pass.first),
+                  arg_u32((uint32_t)solver->coils), arg_u32(solver->mapped), arg_u32((uint32_t)solver->height),
+                  arg_u32((uint32_t)solver->width), arg_u32(solver->hybrid)));
+}
+
+static void run_data(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  struct solver *solver = simulation->solver;
+  size_t actions = world_shape(world, SHAPE_A);
+  uint32_t first = (uint32_t)simulation->pass.first;
+  const struct coils coils = coils_of(world);
+  const struct arg kspace = arg_unnamed(world_in(world, kspace_of(world)));
+  kernel_run(world_kernels(world), "solve_mark", simulation->pass.images,
+             ARGS(world_in(world, ENV_mask), world_in(world, SCENE_cells),
+                  solve_arg(solver, ARG_OUT, ELEMENT_U8, SOLVE_TAKEN), arg_u32(first), arg_u32((uint32_t)actions),
+                  arg_u32((uint32_t)(solver->pixels / actions))));
+  kernel_run(world_kernels(world), "solve_gather", simulation->pass.images * solver->coils,
+             ARGS(coils.slice, coils.coils, kspace, solve_arg(solver, ARG_IN, ELEMENT_U8, SOLVE_TAKEN),
+                  SOLVE_OUT(solver, PLANES), arg_u32(first), arg_u32((uint32_t)solver->coils), arg_u32(solver->mapped),
+                  arg_u32((uint32_t)solver->height), arg_u32((uint32_t)solver->width), arg_u32(solver->hybrid)));
+  fft_run(solver->hybrid ? &solver->rows : &solver->data, FFT_INVERSE, solver->buffer[SOLVE_PLANES]);
+  combine(world, simulation, &coils, SOLVE_OUT(solver, RIGHT), !solver->hybrid, true);
+  if (solver->options->reconstruct.method != RECONSTRUCT_CG_SENSE) run_scale(world, simulation, &coils, kspace);
+  world_touch(world, 0, SET(RECONSTRUCTOR_data));
+}
+
+/* The list adds the k-space that there is, and maps (systems/scan/simulation_lists.c). */
+const struct system system_solve_data = {
+    .name = "solve_data",
+    .doc = "the acquired data as an image, and its brightness",
+    .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SCENE_cells),
+    .writes = SET(RECONSTRUCTOR_data),
+    .kernels = {"solve_mark", "solve_gather", "solve_combine", "solve_scale"},
+    .run = run_data};
+
+void solve_begin(struct world *world, const struct simulation *simulation, double inner, double threshold) {
+  const struct solver *solver = simulation->solver;
+  world_touch(world, SET(RECONSTRUCTOR_data), SET(RECONSTRUCTOR_solution));
+  kernel_run(world_kernels(world), "solve_begin", simulation->pass.images,
+             ARGS(SOLVE_IN(solver, RIGHT), solve_arg(solver, ARG_IN, ELEMENT_F32, SOLVE_SCALE),
+                  SOLVE_OUT(solver, SOLUTION), SOLVE_OUT(solver, RESIDUAL), SOLVE_OUT(solver, DIRECTION),
+                  SOLVE_OUT(solver, PRODUCT), solve_arg(solver, ARG_OUT, ELEMENT_F128, SOLVE_VALUES),
+                  solve_arg(solver, ARG_OUT, ELEMENT_F128, SOLVE_COUNTS), arg_f32((float)inner),
+                  arg_f32((float)threshold), arg_f32((float)solver->options->reconstruct.tolerance),
+                  arg_u32((uint32_t)solver->pixels)));
+}
+
+#define SOLVES .reads = SET(RECONSTRUCTOR_data), .writes = SET(RECONSTRUCTOR_solution)
+
+static void run_cg(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  const struct solver *solver = simulation->solver;
+  solve_begin(world, simulation, solver->options->reconstruct.tolerance, 0);
+  for (uint32_t i = 0; i < solver->options->reconstruct.iterations; i++) {
+    solve_normal(world, simulation);
+    kernel_run(world_kernels(world), "solve_conjugate", simulation->pass.images,
+               ARGS(SOLVE_INOUT(solver, PRODUCT), SOLVE_INOUT(solver, DIRECTION), SOLVE_INOUT(solver, SOLUTION),
+                    SOLVE_INOUT(solver, RESIDUAL), solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_VALUES),
+                    solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_COUNTS),
+                    arg_f32((float)solver->options->reconstruct.weight), arg_u32((uint32_t)solver->pixels)));
+  }
+}
+
+const struct system system_solve_cg = {.name = "solve_cg",
+                                       .doc = "least squares by conjugate gradients",
+                                       SOLVES,
+                                       .kernels = {"solve_begin", "solve_conjugate"},
+                                       .run = run_cg};
+
+static void run_total(struct world *world, const struct simulation *simulation) {
+  const struct solver *solver = simulation->solver;
+  kernel_run(world_kernels(world), "solve_total", simulation->pass.images,
+             ARGS(SOLVE_IN(solver, RIGHT), SOLVE_INOUT(solver, PRODUCT), SOLVE_INOUT(solver, DIRECTION),
+                  SOLVE_INOUT(solver, SOLUTION), SOLVE_INOUT(solver, RESIDUAL), SOLVE_INOUT(solver, SIDE),
+                  SOLVE_INOUT(solver, SPLIT), SOLVE_INOUT(solver, DUAL),
+                  solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_VALUES),
+                  solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_COUNTS), arg_u32((uint32_t)solver->height),
+                  arg_u32((uint32_t)solver->width), arg_f32((float)solver->options->reconstruct.rho),
+                  arg_u32(solver->options->reconstruct.iterations)));
+}
+
+/* A scan's last round begins with at most all of its iterations, and has at most INNER_STEPS more. */
+static void run_tv(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  struct solver *solver = simulation->solver;
+  struct device *device = solver->device;
+  double rho = solver->options->reconstruct.rho;
+  solve_begin(world, simulation, inner_tolerance, solver->options->reconstruct.weight / rho);
+  device_copy(device, solver->buffer[SOLVE_RIGHT], 0, solver->buffer[SOLVE_SIDE], 0, solver->bytes[SOLVE_SIDE]);
+  device_fill(device, solver->buffer[SOLVE_SPLIT], 0, solver->bytes[SOLVE_SPLIT], 0);
+  device_fill(device, solver->buffer[SOLVE_DUAL], 0, solver->bytes[SOLVE_DUAL], 0);
+  for (uint32_t i = 0; i < solver->options->reconstruct.iterations + INNER_STEPS; i++) {
+    solve_normal(world, simulation);
+    run_total(world, simulation);
+  }
+}
+
+const struct system system_solve_tv = {.name = "solve_tv",
+                                       .doc = "least squares with total variation, by alternating directions",
+                                       SOLVES,
+                                       .kernels = {"solve_begin", "solve_total"},
+                                       .run = run_tv};
+
+const struct system system_solve_wavelet = {
+    .name = "solve_wavelet",
+    .doc = "least squares with sparse wavelets, by accelerated proximal gradients",
+    SOLVES,
+    .kernels = {"solve_part", "solve_join", "solve_momentum", "solve_descend"},
+    .run = solve_run_wavelet};
+
+static void run_store(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  const struct solver *solver = simulation->solver;
+  world_touch(world, SET(RECONSTRUCTOR_solution), 0);
+  kernel_run(world_kernels(world), "solve_store", simulation->pass.images,
+             ARGS(world_in(world, ENV_slice), SOLVE_IN(solver, SOLUTION), world_in(world, SLICE_unit),
+                  world_part(world, ENV_reconstruction), solve_arg(solver, ARG_INOUT, ELEMENT_U32, SOLVE_REFUSED),
+                  arg_u32((uint32_t)simulation->pass.first), arg_u32((uint32_t)solver->pixels)));
+}
+
+const struct system system_solve_store = {.name = "solve_store",
+                                          .doc = "the solution's magnitude in units of the image",
+                                          .reads = SET(ENV_slice) | SET(SLICE_unit) |
+                                                   SET(RECONSTRUCTOR_solution),
+                                          .parts = SET(ENV_reconstruction),
+                                          .kernels = {"solve_store"},
+                                          .run = run_store};

@@ -1,0 +1,93 @@
+/* Reconstruction without training: x of min ||A x - y||^2 / 2 + weight R(x) for all scans at once, A = mask F S (maps of
+ * coils, the orthonormal transform, the cells that a scan has acquired).
+ *
+ *   cg_sense  R = ||x||^2 / 2                conjugate gradients from 0, reconstruct.iterations steps
+ *   tv        R = sum |G x|                  alternating directions: rounds of at most ten steps from the last x, to
+ *                                            1e-3 of the right side; over-relaxation 1.6; reconstruct.rho; differences
+ *                                            to the pixel before, around the edges, both axes together
+ *   wavelet   R = sum |W x|                  FISTA with step 0.95; Daubechies' 4 taps, mirrored edges, an axis is split
+ *                                            while it has 16 values; all coefficients shrink
+ *
+ * These are the numbers of BART's `pics`, and its unit of weights: the brightness of what the central cells show
+ * (kernels/solve.cl, solve_scale). In cg_sense the weight is of the data themselves. A transform along an axis that is
+ * acquired whole, as lines are, is its own inverse's and left out. */
+#ifndef L2SR_SYSTEMS_SOLVE_H
+#define L2SR_SYSTEMS_SOLVE_H
+
+#include "engine/device/fft.h"
+#include "systems/scan/simulation.h"
+
+enum solve_buffer {
+  SOLVE_TAKEN,     /* U8: acquired cells */
+  SOLVE_PLANES,    /* of all coils */
+  SOLVE_RIGHT,     /* A^H y */
+  SOLVE_PRODUCT,   /* A^H A of the direction; where there is one coil, the planes */
+  SOLVE_SOLUTION,
+  SOLVE_RESIDUAL,  /* of wavelets: the last shrunk image */
+  SOLVE_DIRECTION, /* of wavelets: the image that is shrunk, moved */
+  SOLVE_SIDE,      /* tv: the right side of a round */
+  SOLVE_SPLIT,     /* tv: z, two differences a pixel */
+  SOLVE_DUAL,      /* tv: u */
+  SOLVE_BANDS,     /* wavelets: coefficients of all levels */
+  SOLVE_HALF,      /* wavelets: a level, one axis in its bands */
+  SOLVE_SCALE,     /* F32: the unit of the scan's weight */
+  SOLVE_VALUES,    /* F128: kernels/solve.cl */
+  SOLVE_COUNTS,
+  SOLVE_REFUSED,   /* U32, one for all: the lowest scan with a pixel that is no number */
+  SOLVE_BUFFERS
+};
+
+enum { SOLVE_LEVELS = 16 };
+
+/* Where the values of an image of a scan lie. */
+struct solve_layout {
+  size_t pitch, first, size;
+};
+
+/* A level of wavelets: the image that is split, and its bands, which lie in SOLVE_BANDS. */
+struct solve_level {
+  size_t height, width, band_height, band_width;
+  bool rows, columns; /* axes that are split */
+  struct solve_layout bands;
+};
+
+struct solver {
+  struct arena *arena;
+  struct device *device;
+  const struct options *options;
+  size_t height, width, pixels, coils, chunk; /* scans at a time */
+  bool hybrid;                                /* the data are SLICE.hybrid */
+  bool mapped;                                /* coils are known by SLICE.maps */
+  bool lines;                                 /* whole columns are acquired: planes are transformed along rows alone */
+  struct fft data, rows;
+  cl_mem buffer[SOLVE_BUFFERS];
+  size_t bytes[SOLVE_BUFFERS];
+  struct solve_level level[SOLVE_LEVELS];
+  size_t levels, band_values, half_values; /* of wavelets, of a scan */
+};
+
+extern const struct system system_repeat_solve, system_solve_data, system_solve_cg, system_solve_tv, system_solve_wavelet,
+    system_solve_store;
+
+/* simulation->solver, for its world and its oracle's; chunks of scans as memory allows. */
+bool solve_open(struct simulation *simulation, struct error *error);
+void solve_close(struct simulation *simulation); /* one that was never opened is allowed */
+bool solve_check(struct simulation *simulation, struct error *error);
+
+/* ---- for the priors ------------------------------------------------------------------------------------- */
+
+struct arg solve_arg(const struct solver *solver, enum arg_kind kind, enum element element, enum solve_buffer buffer);
+#define SOLVE_IN(solver, name) solve_arg(solver, ARG_IN, ELEMENT_C64, SOLVE_##name)
+#define SOLVE_OUT(solver, name) solve_arg(solver, ARG_OUT, ELEMENT_C64, SOLVE_##name)
+#define SOLVE_INOUT(solver, name) solve_arg(solver, ARG_INOUT, ELEMENT_C64, SOLVE_##name)
+
+/* Starts the scans of the pass from 0. threshold: of the prior, in parts of the scan's brightness; inner: relative
+ * tolerance of conjugate gradients. */
+void solve_begin(struct world *world, const struct simulation *simulation, double inner, double threshold);
+/* SOLVE_PRODUCT becomes A^H A of itself. */
+void solve_normal(struct world *world, const struct simulation *simulation);
+/* The levels that the sizes have. */
+void solve_find_levels(struct solver *solver);
+void solve_run_wavelet(struct world *world, void *context);
+
+#endif

@@ -1,0 +1,370 @@
+/* Reconstructors without a network: least squares, total variation and wavelets of all geometries, of images
+ * and of coils, against double precision (tests/solver_vectors.py) and BART; numbers of scans; what uses
+ * them; what is refused. */
+#include "engine/files/store.h"
+#include "systems/scan/reconstruction.h"
+#include "systems/scan/systems.h"
+#include "systems/scan/transform.h"
+#include "tests/scans.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 32, PIXELS = N * N, COILS = 3, SCANS = 5 };
+
+static const char *const geometry_names[] = {"lines", "spokes", "points"};
+
+/* What the vectors hold. */
+static struct vectors { float image[PIXELS], maps[COILS][PIXELS][2], kspace[COILS][PIXELS][2]; } vectors;
+
+static int open_vectors(void **state) {
+  struct store *store;
+  struct error error;
+  const char *folder = getenv("L2SR_TEST_DATA");
+  struct arena *arena = arena_open();
+  assert_non_null(folder);
+  assert_good(store_open(&store, arena_text(arena, "%s/solvers_32.h5", folder), &error), &error);
+  assert_good(store_read_known(store, "image", STORE_F32, PIXELS, vectors.image, &error) &&
+                  store_read_known(store, "maps", STORE_C64, COILS * PIXELS, vectors.maps, &error) &&
+                  store_read_known(store, "kspace", STORE_C64, COILS * PIXELS, vectors.kspace, &error),
+              &error);
+  store_close(store);
+  arena_close(arena);
+  return support_open_transforms(state);
+}
+
+static void read_vector(const char *name, enum store_type type, size_t count, void *to) {
+  struct store *store;
+  struct error error;
+  struct arena *arena = arena_open();
+  assert_good(store_open(&store, arena_text(arena, "%s/solvers_32.h5", getenv("L2SR_TEST_DATA")), &error),
+              &error);
+  assert_good(store_read_known(store, name, type, count, to, &error), &error);
+  store_close(store);
+  arena_close(arena);
+}
+
+/* ---- a scene ------------------------------------------------------------------------------------------- */
+
+static void set_options(struct options *options, uint32_t method, bool coils) {
+  options->reconstruct.method = method;
+  options->reconstruct.weight = 0.01;
+  options->reconstruct.iterations = 40;
+  options->reconstruct.shifts = false;
+  options->data.kspace = coils ? KSPACE_MEASURED : KSPACE_IMAGE;
+  options->coils.maps = coils ? MAPS_FILE : MAPS_NONE;
+}
+
+/* Slice 0 is the vectors', slice 1 a brighter one of another unit; scans take the one or the other. */
+static void fill_image(struct world *world, float factor, size_t row) {
+  float image[PIXELS], range = 1;
+  uint32_t place = (uint32_t)row;
+  for (size_t i = 0; i < PIXELS; i++) image[i] = factor * vectors.image[i];
+  support_put(world, SLICE_image, row, 1, image);
+  support_put(world, SLICE_data_range, row, 1, &range);
+  support_put(world, SLICE_order, row, 1, &place);
+}
+
+static void fill_coils(struct world *world, float unit, size_t row) {
+  const uint32_t coils = COILS;
+  static float kspace[COILS][PIXELS][2];
+  for (size_t i = 0; i < (size_t)COILS * PIXELS * 2; i++)
+    (&kspace[0][0][0])[i] = (&vectors.kspace[0][0][0])[i] / unit;
+  support_put(world, SLICE_coil_kspace, row, 1, kspace);
+  support_put(world, SLICE_maps, row, 1, vectors.maps);
+  support_put(world, SLICE_coils, row, 1, &coils);
+  support_put(world, SLICE_unit, row, 1, &unit);
+}
+
+static void open_solver(struct scene *scene, struct device *device, size_t envs, bool coils,
+                        unsigned deciders) {
+  struct error error;
+  struct simulation_plan plan = {.slices = 2,
+                                 .envs = envs,
+                                 .rollout_steps = acquisition_steps(&scene->acquisition) + 1,
+                                 .images = IMAGES_EVERY_STEP,
+                                 .metrics = "ssim",
+                                 .coils = coils ? COILS : 0,
+                                 .deciders = deciders,
+                                 .record = true};
+  assert_good(simulation_open(&scene->simulation, device, &scene->options, &plan, &error), &error);
+  struct world *world = scene->simulation.world;
+  fill_image(world, 1, 0);
+  fill_image(world, 1024, 1);
+  assert_good(transform_rows(world, 0, 2, &error), &error);
+  if (!coils) return;
+  fill_coils(world, 1, 0);
+  fill_coils(world, 0.25f, 1);
+}
+
+static void reconstruct(struct scene *scene) {
+  struct schedule schedule;
+  struct error error;
+  schedule_open(&schedule, &component_schema);
+  schedule_name(&schedule, "test");
+  simulation_add_reconstruct(&scene->simulation, &schedule);
+  assert_good(schedule_close(&schedule, &error) &&
+                  schedule_prepare(&schedule, scene->simulation.kernels, &error),
+              &error);
+  schedule_run(&schedule, scene->simulation.world);
+  assert_good(device_finish(scene->simulation.device, &error), &error);
+}
+
+/* Relative to the whole image. */
+static double distance(const float *found, const float *expected, double factor) {
+  double off = 0, size = 0;
+  for (size_t i = 0; i < PIXELS; i++) {
+    double difference = found[i] - factor * expected[i];
+    off += difference * difference;
+    size += factor * factor * expected[i] * expected[i];
+  }
+  return sqrt(off / size);
+}
+
+/* ---- against double precision ----------------------------------------------------------------------------
+ */
+
+static void put_scans(struct scene *scene, const uint8_t *mask, size_t envs) {
+  struct world *world = scene->simulation.world;
+  for (uint32_t env = 0; env < envs; env++) {
+    const uint32_t slice = env % 2;
+    support_put(world, ENV_slice, env, 1, &slice);
+    support_put(world, ENV_mask, env, 1, mask);
+  }
+  world_set_rows(world, TABLE_ENV, envs);
+}
+
+/* In units of the image: those of a slice of coils are its k-space's. */
+static void check_scans(struct scene *scene, const float *expected, bool coils) {
+  float found[PIXELS];
+  for (uint32_t env = 0; env < SCANS; env++) {
+    support_get(scene->simulation.world, ENV_reconstruction, env, 1, found);
+    double off = distance(found, expected, env % 2 && !coils ? 1024 : 1);
+    if (off > 5e-5) fail_msg("scan %u is %.3g off", env, off);
+  }
+}
+
+static void check_geometry(struct device *device, uint32_t geometry, uint32_t method, bool coils) {
+  static uint8_t mask[PIXELS];
+  static float expected[PIXELS];
+  struct scene scene;
+  struct arena *arena = arena_open();
+  const char *name = geometry_names[geometry], *kind = coils ? "coils" : "image";
+  plan_scene(&scene, (enum acquisition_geometry)geometry, N, 4, "base");
+  set_options(&scene.options, method, coils);
+  open_solver(&scene, device, SCANS, coils, 0);
+  read_vector(arena_text(arena, "%s/mask", name), STORE_U8, scene.acquisition.shape.actions, mask);
+  read_vector(arena_text(arena, "%s/%s/%s", name, kind, reconstruction_chosen(&scene.options, false)->name),
+              STORE_F32, PIXELS, expected);
+  put_scans(&scene, mask, SCANS);
+  reconstruct(&scene);
+  check_scans(&scene, expected, coils);
+  close_scene(&scene);
+  arena_close(arena);
+}
+
+static void images_are_those_of_double_precision(void **state) {
+  for (uint32_t method = RECONSTRUCT_CG_SENSE; method <= RECONSTRUCT_WAVELET; method++)
+    for (uint32_t geometry = 0; geometry < 3; geometry++)
+      for (int coils = 0; coils < 2; coils++) check_geometry(*state, geometry, method, coils);
+}
+
+/* ---- against BART, where it is installed
+ * --------------------------------------------------------------------- */
+
+/* A complex array [1][row][column][coil], the first axis fastest; the plane's centre is at its start where
+ * centred. */
+static void write_cfl(const char *path, const float *values, size_t coils, bool centred) {
+  static float pairs[COILS][N][N][2];
+  for (size_t i = 0; i < coils * PIXELS; i++) {
+    size_t half = centred ? N / 2 : 0, coil = i / PIXELS, y = (i / N + half) % N, x = (i + half) % N;
+    memcpy(pairs[coil][x][y], values + 2 * i, sizeof pairs[0][0][0]);
+  }
+  struct arena *arena = arena_open();
+  support_write(arena_text(arena, "%s.cfl", path), pairs, coils * sizeof pairs[0]);
+  support_write_text(arena_text(arena, "%s.hdr", path),
+                     arena_text(arena, "# Dimensions\n1 %d %d %zu 1 1 1 1 1 1 1 1 1 1 1 1\n", N, N, coils));
+  arena_close(arena);
+}
+
+static void run_bart(struct folder *folder, const char *flags, float *image) {
+  struct arena *arena = folder->arena;
+  size_t bytes;
+  const char *at = folder->path;
+  const char *command =
+      arena_text(arena, "OMP_NUM_THREADS=1 bart pics -S -p %s/mask %s %s/kspace %s/maps %s/out >/dev/null",
+                 at, flags, at, at, at);
+  assert_int_equal(system(command), 0);
+  const float *pairs = (const float *)support_read(arena, support_path(folder, "out.cfl"), &bytes);
+  assert_int_equal(bytes, PIXELS * sizeof(float[2]));
+  for (size_t i = 0; i < PIXELS; i++) {
+    const float *pair = pairs + 2 * (i % N * N + i / N);
+    image[i] = hypotf(pair[0], pair[1]);
+  }
+}
+
+static void write_problem(struct folder *folder, const uint8_t *mask) {
+  static float cells[PIXELS][2], kspace[COILS][PIXELS][2];
+  for (size_t i = 0; i < PIXELS; i++) cells[i][0] = mask[(i + N / 2) % N];
+  for (size_t i = 0; i < (size_t)COILS * PIXELS; i++)
+    for (size_t k = 0; k < 2; k++)
+      kspace[i / PIXELS][i % PIXELS][k] = cells[i % PIXELS][0] * (&vectors.kspace[0][0][0])[2 * i + k];
+  write_cfl(support_path(folder, "mask"), &cells[0][0], 1, true);
+  write_cfl(support_path(folder, "kspace"), &kspace[0][0][0], COILS, true);
+  write_cfl(support_path(folder, "maps"), &vectors.maps[0][0][0], COILS, false);
+}
+
+static void bart_agrees(void **state) {
+  static const struct {
+    const char *method, *flags;
+  } cases[] = {{"cg_sense", "-w 1 -l2 -r 0.01 -i 40"},
+               {"tv", "-R T:7:0:0.01 -i 40"},
+               {"wavelet", "-n -R W:7:0:0.01 -i 40"}};
+  static float image[PIXELS], expected[PIXELS];
+  struct folder folder;
+  uint8_t mask[N];
+  (void)state;
+  if (system("command -v bart >/dev/null")) {
+    print_message("did not run: bart is not installed (Debian: bart)\n");
+    return;
+  }
+  support_open_folder(&folder);
+  read_vector("lines/mask", STORE_U8, N, mask);
+  write_problem(&folder, mask);
+  for (int i = 0; i < 3; i++) {
+    run_bart(&folder, cases[i].flags, image);
+    read_vector(arena_text(folder.arena, "lines/coils/%s", cases[i].method), STORE_F32, PIXELS, expected);
+    double off = distance(image, expected, 1);
+    if (off > 5e-5) fail_msg("%s of BART is %.3g off", cases[i].method, off);
+  }
+  support_close_folder(&folder);
+}
+
+/* ---- numbers of scans, tolerances, shifts ----------------------------------------------------------------
+ */
+
+/* Conjugate gradients of one coil need no more than two steps: theirs are of several. */
+static void scan(struct device *device, uint32_t method, size_t envs, double tolerance, bool shifts,
+                 float *images) {
+  struct scene scene;
+  static uint8_t mask[N];
+  bool coils = method == RECONSTRUCT_CG_SENSE;
+  plan_scene(&scene, GEOMETRY_LINES, N, 4, "base");
+  set_options(&scene.options, method, coils);
+  scene.options.reconstruct.tolerance = tolerance;
+  scene.options.reconstruct.shifts = shifts;
+  open_solver(&scene, device, envs, coils, 0);
+  read_vector("lines/mask", STORE_U8, N, mask);
+  put_scans(&scene, mask, envs);
+  reconstruct(&scene);
+  for (size_t env = 0; env < 2; env++)
+    support_get(scene.simulation.world, ENV_reconstruction, env, 1, images + env * PIXELS);
+  close_scene(&scene);
+}
+
+/* More than a chunk of the solver's. */
+static void others_change_nothing(void **state) {
+  static float few[2 * PIXELS], many[2 * PIXELS];
+  for (uint32_t method = RECONSTRUCT_CG_SENSE; method <= RECONSTRUCT_WAVELET; method++) {
+    scan(*state, method, 2, 0, true, few);
+    scan(*state, method, 700, 0, true, many);
+    assert_memory_equal(few, many, sizeof few);
+  }
+}
+
+/* A tight one changes little, a loose one ends sooner. */
+static void tolerances_end_scans(void **state) {
+  static float all[2 * PIXELS], tight[2 * PIXELS], loose[2 * PIXELS];
+  for (uint32_t method = RECONSTRUCT_CG_SENSE; method <= RECONSTRUCT_WAVELET; method++) {
+    scan(*state, method, 2, 0, false, all);
+    scan(*state, method, 2, 1e-7, false, tight);
+    scan(*state, method, 2, 0.2, false, loose);
+    assert_true(distance(tight, all, 1) < 1e-4);
+    assert_true(distance(loose, all, 1) > 1e-3);
+  }
+}
+
+static void shifts_are_other_images(void **state) {
+  static float with[2 * PIXELS], again[2 * PIXELS], without[2 * PIXELS];
+  scan(*state, RECONSTRUCT_WAVELET, 2, 0, true, with);
+  scan(*state, RECONSTRUCT_WAVELET, 2, 0, true, again);
+  scan(*state, RECONSTRUCT_WAVELET, 2, 0, false, without);
+  assert_memory_equal(with, again, sizeof with);
+  assert_true(distance(with, without, 1) > 1e-3 && distance(with, without, 1) < 0.5);
+}
+
+/* ---- what uses them
+ * ---------------------------------------------------------------------------------------- */
+
+/* Candidates of an oracle are solved for: its lines score higher than drawn ones. */
+static void oracles_solve(void **state) {
+  float score[2][2];
+  for (int oracle = 0; oracle < 2; oracle++) {
+    struct scene scene;
+    plan_scene(&scene, GEOMETRY_LINES, N, 4, "base");
+    set_options(&scene.options, RECONSTRUCT_TV, false);
+    scene.options.reconstruct.iterations = 10;
+    scene.options.network.batch = 7;
+    open_solver(&scene, *state, 2, false, DECIDES_ORACLE);
+    run_scans(&scene, oracle ? "oracle" : "random", 0, 2);
+    support_get(scene.simulation.world, ENV_ssim, 0, 2, score[oracle]);
+    close_scene(&scene);
+  }
+  for (int env = 0; env < 2; env++) assert_true(score[1][env] > score[0][env]);
+}
+
+/* ---- what is refused
+ * --------------------------------------------------------------------------------------- */
+
+static void expect_refusal(struct device *device, struct scene *scene, size_t coils, const char *part) {
+  struct simulation_plan plan = {.slices = 1, .envs = 1, .images = IMAGES_AT_END, .coils = coils};
+  struct error error;
+  assert_false(simulation_open(&scene->simulation, device, &scene->options, &plan, &error));
+  assert_holds(error.text, part);
+}
+
+static void what_cannot_be_is_refused(void **state) {
+  struct scene scene;
+  plan_scene(&scene, GEOMETRY_LINES, N, 4, "base");
+  set_options(&scene.options, RECONSTRUCT_TV, true);
+  scene.options.coils.maps = MAPS_NONE;
+  expect_refusal(*state, &scene, 2, "there are 2 coils, and coils.maps is none");
+  set_options(&scene.options, RECONSTRUCT_NETWORK, false);
+  expect_refusal(*state, &scene, 0, "reconstruct.method is network, and no reconstructor is named");
+  arena_close(scene.arena);
+}
+
+/* Maps whose squares sum to more than 1: the step is too long. */
+static void divergence_is_told(void **state) {
+  static uint8_t mask[N];
+  static float maps[COILS][PIXELS][2];
+  struct scene scene;
+  struct error error;
+  for (size_t i = 0; i < (size_t)COILS * PIXELS * 2; i++)
+    (&maps[0][0][0])[i] = 9 * (&vectors.maps[0][0][0])[i];
+  plan_scene(&scene, GEOMETRY_LINES, N, 4, "base");
+  set_options(&scene.options, RECONSTRUCT_WAVELET, true);
+  open_solver(&scene, *state, 2, true, 0);
+  support_put(scene.simulation.world, SLICE_maps, 1, 1, maps);
+  read_vector("lines/mask", STORE_U8, N, mask);
+  put_scans(&scene, mask, 2);
+  reconstruct(&scene);
+  assert_false(simulation_check(&scene.simulation, &error));
+  assert_holds(error.text,
+               "reconstruct.method wavelet: the image of scan 1 has pixels that are no finite numbers");
+  assert_good(simulation_check(&scene.simulation, &error), &error);
+  close_scene(&scene);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(images_are_those_of_double_precision),
+                                     cmocka_unit_test(bart_agrees),
+                                     cmocka_unit_test(others_change_nothing),
+                                     cmocka_unit_test(tolerances_end_scans),
+                                     cmocka_unit_test(shifts_are_other_images),
+                                     cmocka_unit_test(oracles_solve),
+                                     cmocka_unit_test(what_cannot_be_is_refused),
+                                     cmocka_unit_test(divergence_is_told)};
+  return cmocka_run_group_tests(tests, open_vectors, support_close_transforms);
+}
