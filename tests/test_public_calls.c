@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { N = 32, SLICES = 3, ENVS = 3, HANDLES = 4, OPENED_MOST = 10, THREADS = 2, ROOM = ENVS * N * N * 4 };
+enum { N = 32, SLICES = 3, ENVS = 3, HANDLES = 4, THREADS = 2, ROOM = ENVS * N * N * 4 };
 
 /* cmocka's failures are of the main thread. */
 #define WRONG(...) (fprintf(stderr, __VA_ARGS__), fputc('\n', stderr), abort())
@@ -25,7 +25,6 @@ static const struct l2sr_slices slices = {
 static const char *const overrides[] = {"data.size=32", "acquisition.initial_lines=2",
                                         "acquisition.budget=3"};
 static _Atomic(l2sr_env *) handles[HANDLES]; /* open, closed, or never opened */
-static atomic_int opened;
 static char picture[] = "/tmp/l2sr_calls_XXXXXX";
 
 struct caller {
@@ -112,9 +111,9 @@ static enum l2sr_code open_bad(struct caller *caller) {
   return code;
 }
 
+/* As rare as closing is, or a long run would end with no handle open. */
 static enum l2sr_code call_open(struct caller *caller) {
-  if (chance(caller, 20) && atomic_fetch_add(&opened, 1) < OPENED_MOST) return open_good(caller);
-  return open_bad(caller);
+  return chance(caller, 500) ? open_good(caller) : open_bad(caller);
 }
 
 static enum l2sr_code call_close(struct caller *caller) {

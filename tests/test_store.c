@@ -859,7 +859,7 @@ static void expect_contained(const char *name) {
     assert_false(store_open(&store, path_of(name), &error)); /* what was found is kept */
     assert_true(clock_seconds() - again < 0.5);
   }
-  assert_true(clock_seconds() - began < 60);
+  assert_true(clock_seconds() - began < 300); /* an endless one: 20 s on an idle machine */
 }
 
 static void a_damaged_file_ends_a_child_only(void **state) {
