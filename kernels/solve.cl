@@ -100,6 +100,7 @@ GROUP_OF_SCAN solve_keep(__global const uchar *restrict taken, __global float2 *
 
 #define SIDE 32 /* of the central cells at most */
 #define SIDES (SIDE * SIDE)
+#define HEIGHT_MOST 1024 /* rows of hybrid data: data.size has no more */
 
 /* The largest block of acquired cells about the centre: (top, left, height, width), in cells from the first row and column
  * of centred k-space. It grows by a row and a column in turn, until an axis is whole, SIDE long, or meets a cell that is not
@@ -129,65 +130,81 @@ INLINE uint4 find_block(__global const uchar *taken, uint height, uint width) {
   return block_of(tall, wide, height, width);
 }
 
-INLINE float2 turn_by(int numerator, uint denominator) {
-  float angle = 2.0f * M_PI_F * (float)numerator / (float)denominator;
-  return (float2)(cos(angle), sin(angle));
+/* turn[k] = exp(2 pi i k / length). Every item of the group must call it. */
+INLINE void fill_turns(__local float2 *turn, uint length) {
+  for (uint k = (uint)get_local_id(0); k < length; k += GROUP) {
+    float angle = 2.0f * M_PI_F * (float)k / (float)length;
+    turn[k] = (float2)(cos(angle), sin(angle));
+  }
 }
 
-/* exp(2 pi i frequency (2 place + length) / (2 length)): pixel `place` of a transform of `length` frequencies of a longer one,
- * whose centre may lie between two of them. */
-INLINE float2 block_turn(int frequency, uint place, uint length) {
-  int over = (int)(2u * length), numerator = frequency * (int)(2u * place + length) % over;
-  return turn_by(numerator, 2u * length);
+/* The place after `step` more, around the length; both are below it. */
+INLINE uint onward(uint place, uint step, uint length) {
+  place += step;
+  return place >= length ? place - length : place;
 }
 
-/* A cell of the block of a coil; of hybrid data, the transform of their column. */
-INLINE float2 block_cell(__global const float2 *data, uint y, uint x, uint height, uint width, uint hybrid) {
+/* A frequency's part of a turn: 0 to length - 1 of it. */
+INLINE uint part_of_turn(int frequency, uint factor, uint length) {
+  int place = frequency * (int)factor % (int)length;
+  return (uint)(place < 0 ? place + (int)length : place);
+}
+
+/* A pixel of the inverse transform of `count` cells a stride apart, the first of frequency `first`: exp(2 pi i frequency
+ * (2 pixel + count) / (2 count)), for the centre of odd blocks lies between two pixels. turn is of 2 count. */
+INLINE float2 block_sum(__local const float2 *cell, uint stride, int first, uint count, uint pixel,
+                        __local const float2 *turn) {
+  uint length = 2u * count, step = (2u * pixel + count) % length, place = part_of_turn(first, 2u * pixel + count, length);
+  float2 sum = (float2)(0.0f, 0.0f);
+  for (uint k = 0u; k < count; k++, place = onward(place, step, length)) sum += times(cell[k * stride], turn[place]);
+  return sum;
+}
+
+/* A cell of the block of a coil; of hybrid data, the transform of their column. turn is of the height. */
+INLINE float2 block_cell(__global const float2 *data, uint y, uint x, uint height, uint width, uint hybrid,
+                         __local const float2 *turn) {
   uint row = (y + height - height / 2u) % height, column = (x + width - width / 2u) % width;
   if (!hybrid) return data[row * width + column];
+  uint back = (height - row) % height, place = part_of_turn((int)row, height / 2u, height);
   float2 sum = (float2)(0.0f, 0.0f);
-  for (uint from = 0u; from < height; from++) {
-    int place = (int)from - (int)(height / 2u), numerator = -(int)row * place % (int)height;
-    sum += times(data[column * height + from], turn_by(numerator, height));
-  }
+  for (uint from = 0u; from < height; from++, place = onward(place, back, height))
+    sum += times(data[column * height + from], turn[place]);
   return sum / sqrt((float)height);
 }
 
-/* The inverse transform of the block at its `count` pixels, squared, is added to `power`. */
+/* The inverse transform of the block at its pixels, squared, is added to `power`. */
 INLINE void add_power(__global const float2 *data, uint4 block, __local float2 *cell, __local float2 *half_done,
-                      __local float *power, uint height, uint width, uint hybrid) {
+                      __local float *power, __local float2 *turn, uint height, uint width, uint hybrid) {
   uint item = (uint)get_local_id(0), count = block.z * block.w;
+  if (hybrid) fill_turns(turn, min(height, (uint)HEIGHT_MOST));
+  barrier(CLK_LOCAL_MEM_FENCE);
   for (uint i = item; i < count; i += GROUP)
-    cell[i] = block_cell(data, block.x + i / block.w, block.y + i % block.w, height, width, hybrid);
+    cell[i] = block_cell(data, block.x + i / block.w, block.y + i % block.w, height, width, hybrid, turn);
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (uint i = item; i < count; i += GROUP) {
-    float2 sum = (float2)(0.0f, 0.0f);
-    for (uint x = 0u; x < block.w; x++)
-      sum += times(cell[i / block.w * block.w + x],
-                   block_turn((int)(block.y + x) - (int)(width / 2u), i % block.w, block.w));
-    half_done[i] = sum;
-  }
+  fill_turns(turn, 2u * block.w);
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (uint i = item; i < count; i += GROUP) {
-    float2 sum = (float2)(0.0f, 0.0f);
-    for (uint y = 0u; y < block.z; y++)
-      sum += times(half_done[y * block.w + i % block.w],
-                   block_turn((int)(block.x + y) - (int)(height / 2u), i / block.w, block.z));
-    power[i] += square_of(sum) / (float)count;
-  }
+  for (uint i = item; i < count; i += GROUP)
+    half_done[i] = block_sum(cell + i / block.w * block.w, 1u, (int)block.y - (int)(width / 2u), block.w, i % block.w, turn);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  fill_turns(turn, 2u * block.z);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint i = item; i < count; i += GROUP)
+    power[i] += square_of(block_sum(half_done + i % block.w, block.w, (int)block.x - (int)(height / 2u), block.z,
+                                    i / block.w, turn)) / (float)count;
   barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-/* The value of rank `rank` from the least on; every item gets it. */
-INLINE float ranked(__local const float *power, uint count, uint rank, __local float *found) {
-  barrier(CLK_LOCAL_MEM_FENCE);
+/* Values of three ranks from the least on, into `found`. */
+INLINE void rank_values(__local const float *power, uint count, uint3 rank, __local float *found) {
   for (uint i = (uint)get_local_id(0); i < count; i += GROUP) {
+    float own = power[i];
     uint below = 0u;
-    for (uint k = 0u; k < count; k++) below += power[k] < power[i] || (power[k] == power[i] && k < i);
-    if (below == rank) *found = power[i];
+    for (uint k = 0u; k < count; k++) below += power[k] < own || (power[k] == own && k < i);
+    if (below == rank.x) found[0] = own;
+    if (below == rank.y) found[1] = own;
+    if (below == rank.z) found[2] = own;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  return *found;
 }
 
 /* Brightness of a scan's image, of which its weight is a part: of the root-sum-of-squares of the central cells that are
@@ -197,7 +214,8 @@ GROUP_OF_SCAN solve_scale(__global const uint *restrict slice, __global const ui
                           __global float *restrict scale, uint first, uint most, uint mapped, uint height, uint width,
                           uint hybrid, uint rows) {
   __local float2 cell[SIDES], half_done[SIDES];
-  __local float power[SIDES], found;
+  __local float2 turn[HEIGHT_MOST];
+  __local float power[SIDES], found[3];
   __local uint4 shared;
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), pixels = height * width;
   if (row >= rows) return;
@@ -210,10 +228,10 @@ GROUP_OF_SCAN solve_scale(__global const uint *restrict slice, __global const ui
   uint count = block.z * block.w;
   bool any = count > 1u || is_full(own, block, height, width);
   for (uint coil = 0u; coil < last; coil++)
-    add_power(kspace + ((size_t)at * most + coil) * pixels, block, cell, half_done, power, height, width, hybrid);
-  float median = sqrt(ranked(power, count, count / 2u, &found));
-  float high = sqrt(ranked(power, count, count * 9u / 10u, &found));
-  float top = sqrt(ranked(power, count, count - 1u, &found));
+    add_power(kspace + ((size_t)at * most + coil) * pixels, block, cell, half_done, power, turn, height, width,
+              hybrid);
+  rank_values(power, count, (uint3)(count / 2u, count * 9u / 10u, count - 1u), found);
+  float median = sqrt(found[0]), high = sqrt(found[1]), top = sqrt(found[2]);
   float chosen = (top - high < 2.0f * (high - median) ? high : top) * sqrt((float)count / (float)pixels);
   if (item == 0u) scale[row] = any && chosen > 0.0f ? chosen : 1.0f;
 }
@@ -414,58 +432,84 @@ INLINE uint mirror(int n, uint length) {
   return (uint)(n < 0 ? -n - 1 : n >= (int)length ? 2 * (int)length - 1 - n : n);
 }
 
-/* One axis of images [height][width] into its low band, and after it its high band, of (length + 3) / 2 each. A row is an entry
- * of either band of all lines of a scan; entry (y, x) of a scan is at first + y pitch + x of its `size` values. */
-__kernel void solve_part(__global const float2 *restrict from, __global float2 *restrict to, uint down, uint height,
+#define LINE_GROUP 64
+#define GROUP_OF_LINE __kernel __attribute__((reqd_work_group_size(LINE_GROUP, 1, 1))) void
+
+/* One axis of images [height][width] into its low band, and after it its high band, of (length + 3) / 2 each. A row is a line
+ * of a scan: of entry `line` of both bands where columns are split, else of the image. Value (y, x) of a scan is at
+ * first + y pitch + x of its `size` values. */
+GROUP_OF_LINE solve_part(__global const float2 *restrict from, __global float2 *restrict to, uint down, uint height,
                          uint width, uint from_pitch, uint from_first, uint from_size, uint to_pitch, uint to_first,
                          uint to_size, uint rows) {
-  uint row = (uint)get_global_id(0);
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
   if (row >= rows) return;
-  uint length = down ? height : width, across = down ? width : height, band = (length + 3u) / 2u;
-  uint scan = row / (band * across), i = row - scan * band * across;
-  uint line = down ? i % across : i / band, entry = down ? i / across : i % band;
-  __global const float2 *own = from + (size_t)scan * from_size + from_first + (down ? line : line * from_pitch);
-  __global float2 *out = to + (size_t)scan * to_size + to_first + (down ? line : line * to_pitch);
-  uint step = down ? from_pitch : 1u, to_step = down ? to_pitch : 1u;
-  float2 low = (float2)(0.0f, 0.0f), high = low;
-  for (int tap = 0; tap < 4; tap++) {
-    float2 value = own[mirror(2 * (int)entry - 2 + tap, length) * step];
-    low += taps[tap] * value;
-    high += (tap & 1 ? -taps[3 - tap] : taps[3 - tap]) * value;
+  uint band = ((down ? height : width) + 3u) / 2u, lines = down ? band : height, scan = row / lines;
+  uint line = row - scan * lines;
+  __global const float2 *own = from + (size_t)scan * from_size + from_first;
+  __global float2 *out = to + (size_t)scan * to_size + to_first + line * to_pitch;
+  if (down) {
+    __global const float2 *at[4];
+    for (int tap = 0; tap < 4; tap++) at[tap] = own + mirror(2 * (int)line - 2 + tap, height) * from_pitch;
+    for (uint x = item; x < width; x += LINE_GROUP) {
+      float2 a = at[0][x], b = at[1][x], c = at[2][x], d = at[3][x];
+      out[x] = taps[0] * a + taps[1] * b + taps[2] * c + taps[3] * d;
+      out[band * to_pitch + x] = taps[3] * a - taps[2] * b + taps[1] * c - taps[0] * d;
+    }
+    return;
   }
-  out[entry * to_step] = low;
-  out[(band + entry) * to_step] = high;
+  own += line * from_pitch;
+  for (uint entry = item; entry < band; entry += LINE_GROUP) {
+    int n = 2 * (int)entry - 2;
+    float2 a = own[mirror(n, width)], b = own[mirror(n + 1, width)], c = own[mirror(n + 2, width)],
+           d = own[mirror(n + 3, width)];
+    out[entry] = taps[0] * a + taps[1] * b + taps[2] * c + taps[3] * d;
+    out[band + entry] = taps[3] * a - taps[2] * b + taps[1] * c - taps[0] * d;
+  }
 }
 
-/* A coefficient, shrunk by the threshold but for those of the next level, within keep_rows and keep_columns. */
+/* A coefficient, shrunk by the threshold; those of the next level are kept as they are. */
 INLINE float2 shrunk(float2 value, float threshold, bool kept) {
   float size = sqrt(square_of(value));
   return kept ? value : size > threshold ? (1.0f - threshold / size) * value : (float2)(0.0f, 0.0f);
 }
 
-/* The other way, to images [height][width]; a row is a pixel. factor: of the scan's threshold, by which coefficients are
- * shrunk on the way. */
-__kernel void solve_join(__global const float2 *restrict from, __global const float4 *restrict values,
+/* A value of the image from two entries of each band: `low`, `high` and those `after` them. */
+INLINE float2 joined(float2 low, float2 high, float2 low_after, float2 high_after, bool odd) {
+  return odd ? taps[3] * low - taps[0] * high + taps[1] * low_after - taps[2] * high_after
+             : taps[2] * low + taps[1] * high + taps[0] * low_after + taps[3] * high_after;
+}
+
+/* The other way, to images [height][width]; a row is a line of a scan. factor: of the scan's threshold, by which coefficients
+ * are shrunk on the way, but for those of the next level, within keep_rows and keep_columns. */
+GROUP_OF_LINE solve_join(__global const float2 *restrict from, __global const float4 *restrict values,
                          __global float2 *restrict to, uint down, uint height, uint width, uint from_pitch,
                          uint from_first, uint from_size, uint to_pitch, uint to_first, uint to_size, float factor,
                          uint keep_rows, uint keep_columns, uint rows) {
-  uint row = (uint)get_global_id(0), pixels = height * width;
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
   if (row >= rows) return;
-  uint scan = row / pixels, i = row - scan * pixels, y = i / width, x = i - y * width;
-  uint length = down ? height : width, band = (length + 3u) / 2u, place = down ? y : x, odd = place & 1u;
+  uint scan = row / height, y = row - scan * height, band = ((down ? height : width) + 3u) / 2u;
   __global const float2 *own = from + (size_t)scan * from_size + from_first;
+  __global float2 *out = to + (size_t)scan * to_size + to_first + y * to_pitch;
   float threshold = factor * values[scan].z;
-  float2 sum = (float2)(0.0f, 0.0f);
-  for (uint k = 0u; k < 2u; k++) {
-    uint tap = odd + 2u * k, entry = (place - odd) / 2u + 1u - k;
-    if (entry >= band) continue;
-    for (uint high = 0u; high < 2u; high++) {
-      uint at = high * band + entry, at_y = down ? at : y, at_x = down ? x : at;
-      float2 value = shrunk(own[at_y * from_pitch + at_x], threshold, at_y < keep_rows && at_x < keep_columns);
-      sum += (high ? (tap & 1u ? -taps[3u - tap] : taps[3u - tap]) : taps[tap]) * value;
+  if (down) {
+    uint entry = y / 2u;
+    __global const float2 *low = own + entry * from_pitch, *high = low + band * from_pitch;
+    for (uint x = item; x < width; x += LINE_GROUP) {
+      bool kept = x < keep_columns;
+      out[x] = joined(shrunk(low[x], threshold, kept && entry < keep_rows), shrunk(high[x], threshold, false),
+                      shrunk(low[from_pitch + x], threshold, kept && entry + 1u < keep_rows),
+                      shrunk(high[from_pitch + x], threshold, false), y & 1u);
     }
+    return;
   }
-  to[(size_t)scan * to_size + to_first + y * to_pitch + x] = sum;
+  __global const float2 *low = own + y * from_pitch, *high = low + band;
+  for (uint x = item; x < width; x += LINE_GROUP) {
+    uint entry = x / 2u;
+    bool kept = y < keep_rows;
+    out[x] = joined(shrunk(low[entry], threshold, kept && entry < keep_columns), shrunk(high[entry], threshold, false),
+                    shrunk(low[entry + 1u], threshold, kept && entry + 1u < keep_columns),
+                    shrunk(high[entry + 1u], threshold, false), x & 1u);
+  }
 }
 
 /* After the shrinkage: goes on past it by `factor` of the change since the last one. work is moved by down and right around

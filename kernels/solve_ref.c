@@ -491,10 +491,10 @@ static struct layout layout_of(const struct host_args *args, int from) {
 void solve_part_reference(const struct host_args *args) {
   size_t down = args->value[2].u, height = args->value[3].u, width = args->value[4].u;
   struct layout from = layout_of(args, 5), to = layout_of(args, 8);
-  size_t length = down ? height : width, across = down ? width : height, band = (length + 3) / 2;
-  for (size_t row = 0; row < args->rows; row++) {
-    size_t scan = row / (band * across), i = row % (band * across);
-    size_t line = down ? i % across : i / band, entry = down ? i / across : i % band;
+  size_t length = down ? height : width, band = (length + 3) / 2, lines = down ? band : height;
+  for (size_t i = 0; i < args->rows * (down ? width : band); i++) {
+    size_t row = i / (down ? width : band), place = i % (down ? width : band), scan = row / lines;
+    size_t line = down ? place : row % lines, entry = down ? row % lines : place;
     value sum[2] = {0, 0};
     for (size_t tap = 0; tap < 4; tap++) {
       size_t n = mirror(2 * (long)entry - 2 + (long)tap, length);
@@ -539,16 +539,16 @@ void solve_join_reference(const struct host_args *args) {
          pixels = height * width;
   struct layout from = layout_of(args, 6), to = layout_of(args, 9);
   size_t length = down ? height : width, band = (length + 3) / 2;
-  for (size_t row = 0; row < args->rows; row++) {
-    size_t scan = row / pixels, y = row % pixels / width, x = row % width, place = down ? y : x;
+  for (size_t i = 0; i < args->rows * width; i++) {
+    size_t scan = i / pixels, y = i % pixels / width, x = i % width, place = down ? y : x;
     double threshold = (double)args->value[12].f * ((const float *)args->in[1])[4 * scan + 2];
     value sum = 0;
-    for (size_t i = 0; i < 2 * band; i++) {
-      long tap = (long)place - 2 * (long)(i % band) + 2;
+    for (size_t k = 0; k < 2 * band; k++) {
+      long tap = (long)place - 2 * (long)(k % band) + 2;
       if (tap < 0 || tap > 3) continue;
-      size_t at_y = down ? i : y, at_x = down ? x : i;
+      size_t at_y = down ? k : y, at_x = down ? x : k;
       value v = get(args->in[0], place_of(from, scan, at_y, at_x));
-      sum += (i < band ? low[tap] : high((size_t)tap)) *
+      sum += (k < band ? low[tap] : high((size_t)tap)) *
              shrunk(v, threshold, at_y < args->value[13].u && at_x < args->value[14].u);
     }
     put(args->out[2], place_of(to, scan, y, x), sum);

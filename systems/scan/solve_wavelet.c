@@ -61,8 +61,8 @@ static struct place half_of(const struct solver *solver, const struct solve_leve
 static void part(struct world *world, const struct simulation *simulation, struct place from, struct place to, bool down,
                  size_t height, size_t width) {
   const struct solver *solver = simulation->solver;
-  size_t entries = down ? band_of(height) * width : height * band_of(width);
-  kernel_run(world_kernels(world), "solve_part", simulation->pass.images * entries,
+  size_t lines = down ? band_of(height) : height;
+  kernel_run(world_kernels(world), "solve_part", simulation->pass.images * lines,
              ARGS(solve_arg(solver, ARG_IN, ELEMENT_C64, from.buffer), solve_arg(solver, ARG_OUT, ELEMENT_C64, to.buffer),
                   arg_u32(down), arg_u32((uint32_t)height), arg_u32((uint32_t)width),
                   arg_u32((uint32_t)from.layout.pitch), arg_u32((uint32_t)from.layout.first),
@@ -74,7 +74,7 @@ static void part(struct world *world, const struct simulation *simulation, struc
 static void join(struct world *world, const struct simulation *simulation, struct place from, struct place to, bool down,
                  size_t height, size_t width, bool shrinks, size_t keep_rows, size_t keep_columns) {
   const struct solver *solver = simulation->solver;
-  kernel_run(world_kernels(world), "solve_join", simulation->pass.images * height * width,
+  kernel_run(world_kernels(world), "solve_join", simulation->pass.images * height,
              ARGS(solve_arg(solver, ARG_IN, ELEMENT_C64, from.buffer),
                   solve_arg(solver, ARG_IN, ELEMENT_F128, SOLVE_VALUES),
                   solve_arg(solver, ARG_OUT, ELEMENT_C64, to.buffer), arg_u32(down), arg_u32((uint32_t)height),
