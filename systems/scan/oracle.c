@@ -11,13 +11,9 @@ static const struct metric *metric_of(const struct simulation *simulation) {
   return &metric_list[simulation->options->reward.metric];
 }
 
-static const struct reconstruction *reconstruction_of(const struct simulation *simulation) {
-  return reconstruction_chosen(simulation->options, simulation->plan.network);
-}
-
 /* Reconstructors that view k-space look at masks, not at what is observed (systems/scan/observation.h). */
 bool oracle_rank_one(const struct simulation *simulation) {
-  return observation_chosen(simulation->options)->rank_one && !reconstruction_of(simulation)->views;
+  return observation_chosen(simulation->options)->rank_one && !simulation->reconstruction->views;
 }
 
 /* ---- the candidates' systems --------------------------------------------------------------------------- */
@@ -122,7 +118,7 @@ bool oracle_build(struct simulation *simulation, struct error *error) {
   if (!(simulation->plan.deciders & DECIDES_ORACLE)) return true;
   schedule_open(list, &component_schema);
   schedule_add(list, oracle_rank_one(simulation) ? &system_expand : &system_extend, simulation);
-  if (!oracle_rank_one(simulation) && !reconstruction_of(simulation)->views) simulation_add_observe(simulation, list);
+  if (!oracle_rank_one(simulation) && !simulation->reconstruction->views) simulation_add_observe(simulation, list);
   simulation_add_reconstruct(simulation, list);
   schedule_add(list, metric->system, simulation);
   schedule_add(list, &system_weigh, simulation)->reads |= SET(metric->env);

@@ -123,6 +123,7 @@ struct simulation {
   cl_mem observe_work;                 /* scratch of observe_cells: an image a work-group */
   size_t observe_slots, observe_bytes; /* images, and all their bytes */
   const char *observe_kernel;          /* of system observe */
+  const struct reconstruction *reconstruction; /* the plan's (systems/scan/reconstruction.h) */
   struct solver *solver; /* of a reconstructor without network (systems/scan/solve.h) */
   struct reconstructor *reconstructor; /* networks that systems run */
   struct policy *policy;
@@ -167,7 +168,7 @@ bool simulation_describe(struct simulation *simulation, const struct options *op
 /* What its scans are composed of, in words. */
 const char *simulation_text(const struct simulation *simulation, struct arena *arena);
 
-/* ---- for schedules of others over its world (simulation_lists.c) ---------------------------------------- */
+/* ---- for schedules of others over its world -------------------------------------------------------- */
 
 /* The systems of a scan, begin to finish, as the simulation's plan and sampler want them. teacher: decides in the policy's
  * place, which sees what it would; NULL: the sampler decides itself. */

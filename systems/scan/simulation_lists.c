@@ -40,51 +40,6 @@ static void add_end(struct schedule *schedule) {
   schedule_add(schedule, &system_end, NULL);
 }
 
-static component_set kspace_of(const struct simulation *simulation) {
-  return observation_chosen(simulation->options)->kspace;
-}
-
-void simulation_add_observe(struct simulation *simulation, struct schedule *schedule) {
-  const struct system *observe = observation_chosen(simulation->options)->observe;
-  if (observe) put(simulation, schedule, observe);
-}
-
-/* What tells coils apart in a sum of them by their maps. */
-static component_set maps_of(const struct simulation *simulation) {
-  bool coils = kspace_of(simulation) & SET(SLICE_coil_kspace);
-  return coils && simulation->options->coils.maps != MAPS_NONE ? SET(ENV_slice) | SET(SLICE_coils) | SET(SLICE_maps) : 0;
-}
-
-/* An encode that views k-space reads what an observation would read. */
-static void add_encode(struct simulation *simulation, struct schedule *schedule,
-                       const struct reconstruction *reconstruction) {
-  struct system *encode = put(simulation, schedule, reconstruction->encode);
-  if (reconstruction->views) encode->reads |= kspace_of(simulation);
-  if (reconstruction->solve) encode->reads |= maps_of(simulation);
-}
-
-static void add_reconstruction(struct simulation *simulation, struct schedule *schedule,
-                               const struct reconstruction *reconstruction) {
-  for (const struct system *const *system = reconstruction->systems; *system; system++)
-    if (*system == reconstruction->encode)
-      add_encode(simulation, schedule, reconstruction);
-    else
-      put(simulation, schedule, *system)->reads |= *system == reconstruction->solve ? maps_of(simulation) : 0;
-}
-
-void simulation_add_encode(struct simulation *simulation, struct schedule *schedule) {
-  add_encode(simulation, schedule, reconstruction_chosen(simulation->options, true));
-}
-
-void simulation_add_network(struct simulation *simulation, struct schedule *schedule) {
-  add_reconstruction(simulation, schedule, reconstruction_chosen(simulation->options, true));
-}
-
-void simulation_add_reconstruct(struct simulation *simulation, struct schedule *schedule) {
-  add_reconstruction(simulation, schedule,
-                     reconstruction_chosen(simulation->options, simulation->plan.network));
-}
-
 static void add_scores(struct simulation *simulation, struct schedule *schedule) {
   const struct simulation_plan *plan = &simulation->plan;
   const struct metric *reward = &metric_list[simulation->options->reward.metric];
@@ -313,7 +268,10 @@ bool simulation_build(struct simulation *simulation, struct error *error) {
 bool simulation_describe(struct simulation *simulation, const struct options *options,
                          const struct simulation_plan *plan, const struct sampler *sampler,
                          struct error *error) {
-  *simulation = (struct simulation){.options = options, .plan = *plan, .sampler = sampler};
+  *simulation = (struct simulation){.options = options,
+                                    .plan = *plan,
+                                    .reconstruction = reconstruction_chosen(options, plan->network),
+                                    .sampler = sampler};
   return simulation_build(simulation, error);
 }
 

@@ -170,13 +170,9 @@ static void write_cells(struct simulation *simulation) {
   arena_close(arena);
 }
 
-static const struct reconstruction *reconstruction_of(const struct simulation *simulation) {
-  return reconstruction_chosen(simulation->options, simulation->plan.network);
-}
-
 static bool open_tables(struct simulation *simulation, struct error *error) {
   const struct observation *observation = observation_chosen(simulation->options);
-  const struct reconstruction *reconstruction = reconstruction_of(simulation);
+  const struct reconstruction *reconstruction = simulation->reconstruction;
   const struct simulation_plan *plan = &simulation->plan;
   write_phases(simulation->world, &load_phase, SCENE_phase, world_width(simulation->world));
   if (world_has(simulation->world, SCENE_column_phase))
@@ -202,6 +198,7 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
                                     .options = options,
                                     .plan = *plan,
                                     .group = 1,
+                                    .reconstruction = reconstruction_chosen(options, plan->network),
                                     .sampler = plan->deciders & DECIDES_POLICY ? &sampler_policy : &sampler_list[0]};
   REQUIRE(!(plan->deciders & DECIDES_DENSE) || plan->images == IMAGES_EVERY_STEP, "decisions by the reconstruction need one in every step");
   bool good = check_sides(options, error) && check_kspace(options, plan, error) &&
@@ -214,12 +211,12 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
 }
 
 bool simulation_check(struct simulation *simulation, struct error *error) {
-  const struct reconstruction *reconstruction = reconstruction_of(simulation);
+  const struct reconstruction *reconstruction = simulation->reconstruction;
   return !reconstruction->check || !simulation->solver || reconstruction->check(simulation, error);
 }
 
 void simulation_close(struct simulation *simulation) {
-  if (simulation->options && reconstruction_of(simulation)->close) reconstruction_of(simulation)->close(simulation);
+  if (simulation->reconstruction && simulation->reconstruction->close) simulation->reconstruction->close(simulation);
   slice_cache_close(simulation->cache);
   oracle_close(simulation);
   points_close(&simulation->points);

@@ -119,9 +119,8 @@ static struct solver *make_solver(const struct simulation *simulation) {
 }
 
 bool solve_open(struct simulation *simulation, struct error *error) {
-  const struct reconstruction *row = reconstruction_chosen(simulation->options, simulation->plan.network);
   simulation->solver = make_solver(simulation);
-  return need_kernels(simulation->kernels, row, error) &&
+  return need_kernels(simulation->kernels, simulation->reconstruction, error) &&
          open_buffers(simulation->solver, simulation->options->reconstruct.method, error) &&
          open_transforms(simulation->solver, error);
 }
@@ -148,7 +147,7 @@ bool solve_check(struct simulation *simulation, struct error *error) {
               "reconstruct.method %s: the image of scan %u has pixels that are no finite numbers, after at most %u "
               "iterations; its steps are for coil maps whose squares sum to 1 at most, and for data below 1e18: mend "
               "these, lower reconstruct.iterations, or choose another reconstruct.method",
-              reconstruction_chosen(solver->options, simulation->plan.network)->name, refused,
+              simulation->reconstruction->name, refused,
               solver->options->reconstruct.iterations);
 }
 

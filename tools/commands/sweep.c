@@ -4,6 +4,7 @@
 #include "engine/files/scene.h"
 #include "engine/files/store.h"
 #include "systems/methods/evaluate.h"
+#include "systems/methods/method.h"
 #include "systems/methods/methods.h"
 #include "systems/methods/fit.h"
 #include "systems/scan/reconstruction.h"
@@ -187,7 +188,8 @@ static bool score_row(struct call *call, struct device *device, struct row *row,
 }
 
 static bool is_scored(const struct options *options) {
-  return options->train.method == METHOD_RECONSTRUCTOR && !reconstruction_trains(options);
+  const struct task *const *stages = method_of(options)->stages;
+  return stages[0] == &task_reconstructor && !stages[1] && !reconstruction_trains(options);
 }
 
 static bool train_row(struct call *call, struct device *device, struct row *row, struct error *error) {

@@ -1,0 +1,49 @@
+/* From what is acquired to an image, as parts of lists: of scans (simulation_lists.c), of oracles, and of others'. */
+#include "systems/scan/observation.h"
+#include "systems/scan/reconstruction.h"
+#include "systems/scan/systems.h"
+
+static component_set kspace_of(const struct simulation *simulation) {
+  return observation_chosen(simulation->options)->kspace;
+}
+
+void simulation_add_observe(struct simulation *simulation, struct schedule *schedule) {
+  const struct system *observe = observation_chosen(simulation->options)->observe;
+  if (observe) schedule_add(schedule, observe, simulation);
+}
+
+/* What tells coils apart in a sum of them by their maps. */
+static component_set maps_of(const struct simulation *simulation) {
+  bool coils = kspace_of(simulation) & SET(SLICE_coil_kspace);
+  return coils && simulation->options->coils.maps != MAPS_NONE ? SET(ENV_slice) | SET(SLICE_coils) | SET(SLICE_maps) : 0;
+}
+
+/* An encode that views k-space reads what an observation would read. */
+static void add_encode(struct simulation *simulation, struct schedule *schedule,
+                       const struct reconstruction *reconstruction) {
+  struct system *encode = schedule_add(schedule, reconstruction->encode, simulation);
+  if (reconstruction->views) encode->reads |= kspace_of(simulation);
+  if (reconstruction->solve) encode->reads |= maps_of(simulation);
+}
+
+static void add_reconstruction(struct simulation *simulation, struct schedule *schedule,
+                               const struct reconstruction *reconstruction) {
+  for (const struct system *const *system = reconstruction->systems; *system; system++)
+    if (*system == reconstruction->encode)
+      add_encode(simulation, schedule, reconstruction);
+    else
+      schedule_add(schedule, *system, simulation)->reads |=
+          *system == reconstruction->solve ? maps_of(simulation) : 0;
+}
+
+void simulation_add_encode(struct simulation *simulation, struct schedule *schedule) {
+  add_encode(simulation, schedule, reconstruction_chosen(simulation->options, true));
+}
+
+void simulation_add_network(struct simulation *simulation, struct schedule *schedule) {
+  add_reconstruction(simulation, schedule, reconstruction_chosen(simulation->options, true));
+}
+
+void simulation_add_reconstruct(struct simulation *simulation, struct schedule *schedule) {
+  add_reconstruction(simulation, schedule, simulation->reconstruction);
+}
