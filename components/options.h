@@ -32,10 +32,10 @@ enum option_concern {
   X(data, CHOICE, image_shift, "none", 0, 0, "none|columns|rows|both",                                       \
     "axes on which images made from k-space have their middle in the corner (fft2 without ifftshift); it "   \
     "is moved to the centre", CONCERNS_TEST)                                                                 \
-  X(data, U32, size, "128", 32, 512, NULL,                                                                   \
-    "N: images are cropped to NxN pixels, and k-space has N phase-encode lines", CONCERNS_TEST)              \
+  X(data, SIDES, size, "128", 32, 1024, NULL,                                                                \
+    "N, or [height, width]: images are cropped to it, and k-space has N (or width) phase-encode lines", CONCERNS_TEST)\
   X(data, CHOICE, crop, "image", 0, 0, "image|kspace",                                                       \
-    "what is cropped to NxN: the image, or the k-space that it is made from (needs data.source kspace)", CONCERNS_TEST)\
+    "what is cropped to data.size: the image, or the k-space that it is made from (needs data.source kspace)", CONCERNS_TEST)\
   X(data, U32, pad, "0", 0, 1024, NULL,                                                                      \
     "pads each axis with zeros to this many pixels before the crop; 0: off", CONCERNS_TEST)                  \
   X(data, F64, scale, "1", 0.000000000001, 1000000000000, NULL,                                              \
@@ -92,17 +92,24 @@ enum option_concern {
   X(acquisition, CHOICE, geometry, "lines", 0, 0, "lines|spokes|points",                                     \
     "what an action acquires: a phase-encode line, a spoke (one of N angles), or points of k-space (all "    \
     "of a scan's at once, so curves have only a start and an end)")                                          \
+  X(acquisition, BOOL, pairs, "false", 0, 0, NULL,                                                            \
+    "lines: an action is a line and its mirror about the centre, the conjugate pair of frequencies k and -k. "\
+    "There are N/2 + 1 actions, rounded down: the centre is one, and of even N so is the first line")        \
   X(acquisition, LIST, acceleration, "4", 0, 0, NULL,                                                        \
     "final acceleration A: N/A actions (points: N^2/A) in all; evaluate takes a list")                       \
   X(acquisition, LIST, horizon, "base", 0, 0, NULL,                                                          \
     "initial actions: base starts at twice the acceleration, long at eight times; evaluate takes a list")    \
-  X(acquisition, U32, initial_lines, "0", 0, 512, NULL,                                                      \
+  X(acquisition, U32, initial_lines, "0", 0, 1024, NULL,                                                     \
     "actions given at the start of a scan; 0: by the horizon")                                               \
-  X(acquisition, U32, initial_side, "0", 0, 512, NULL,                                                       \
+  X(acquisition, U32, initial_side, "0", 0, 1024, NULL,                                                      \
     "points: side of the centred square given at the start; 0: by the horizon, N over the root of the "      \
     "initial acceleration")                                                                                  \
-  X(acquisition, U32, budget, "0", 0, 262144, NULL,                                                          \
-    "actions acquired after the start; 0: by the acceleration")
+  X(acquisition, U32, budget, "0", 0, 1048576, NULL,                                                         \
+    "actions acquired after the start; 0: by the acceleration")                                              \
+  X(acquisition, U32, padded_left, "0", 0, 511, NULL,                                                        \
+    "lines: first columns of k-space that hold zeros which scanners add: no actions, and not counted. Of "   \
+    "data.kspace measured those of the files are found where neither this nor padded_right is set")          \
+  X(acquisition, U32, padded_right, "0", 0, 511, NULL, "last columns of k-space of that kind")
 #define WORLD_OPTIONS(X)                                                                                     \
   X(world, U32, envs, "256", 1, 65536, NULL,                                                                 \
     "environments (scans) stepped side by side; results do not change", CONCERNS_PLACE)                      \
@@ -117,7 +124,7 @@ enum option_concern {
     "file of the fixed mask: N values 0 or 1 (points: NxN) as text, or dataset mask of an HDF5 file")        \
   X(sampler, TEXT, tau_step, "", 0, 0, NULL,                                                                 \
     "checkpoint of train.method tau_step: sampler and reconstructor of tau_step scans")                      \
-  X(sampler, U32, candidates, "0", 0, 512, NULL,                                                             \
+  X(sampler, U32, candidates, "0", 0, 1024, NULL,                                                            \
     "oracles: free actions tried for every action acquired, drawn evenly; 0: all")
 #define NETWORK_OPTIONS(X)                                                                                   \
   X(network, CHOICE, input, "magnitude", 0, 0, "magnitude|complex",                                          \
@@ -368,7 +375,7 @@ enum option_concern {
 #define LBCS_OPTIONS(X)                                                                                      \
   X(lbcs, U32, slices, "0", 0, 100000000, NULL,                                                              \
     "training slices that score the candidates of a step, drawn anew in every step; 0: all")                 \
-  X(lbcs, U32, candidates, "0", 0, 262144, NULL,                                                             \
+  X(lbcs, U32, candidates, "0", 0, 1048576, NULL,                                                            \
     "free actions that are tried in a step, drawn anew in every step; 0: all")                               \
   X(lbcs, U32, log_every, "1", 1, 1000000, NULL,                                                             \
     "actions between two lines of the log, each with a validation and a checkpoint")
@@ -380,7 +387,7 @@ enum option_concern {
   X(phantom, U32, coils, "1", 1, 64, NULL, "receive coils; more than one makes multi-coil volumes")          \
   X(phantom, U32, rows, "256", 32, 1024, NULL, "readout samples of the k-space (oversampled twice)")         \
   X(phantom, U32, columns, "148", 32, 1024, NULL, "phase-encode lines of the k-space")                       \
-  X(phantom, U32, size, "128", 32, 512, NULL, "side of the stored images")                                   \
+  X(phantom, SIDES, size, "128", 32, 1024, NULL, "side of the stored images, or [height, width]")            \
   X(phantom, F64, noise, "0.01", 0, 1, NULL,                                                                 \
     "standard deviation of the noise in k-space, as a fraction of the image's peak")
 
@@ -452,7 +459,8 @@ enum data_range { RANGE_VOLUME, RANGE_SLICE, RANGE_ATTRIBUTE };
 enum reconstruct_method { RECONSTRUCT_AUTO, RECONSTRUCT_ZERO_FILLED, RECONSTRUCT_NETWORK, RECONSTRUCT_CG_SENSE, RECONSTRUCT_TV, RECONSTRUCT_WAVELET };
 enum network_input { INPUT_MAGNITUDE, INPUT_COMPLEX };
 enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
-enum acquisition_geometry { GEOMETRY_LINES, GEOMETRY_SPOKES, GEOMETRY_POINTS }; /* systems/sampling/geometry.h */
+/* systems/sampling/geometry.h; pairs are lines of acquisition.pairs, which scan_geometry (scan_shape.h) tells. */
+enum acquisition_geometry { GEOMETRY_LINES, GEOMETRY_SPOKES, GEOMETRY_POINTS, GEOMETRY_PAIRS };
 enum observation_storage { OBSERVATION_F32, OBSERVATION_F16 };
 enum evaluate_profile { PROFILE_L2SR, PROFILE_FASTMRI, PROFILE_PGMRI, PROFILE_PINEDA };
 enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT }; /* known to kernels/score.cl */

@@ -74,7 +74,7 @@ static void open_bench(struct bench *bench, struct device *device, struct config
   struct error error;
   *bench = (struct bench){.arena = arena_open()};
   option_defaults(&option_table, &bench->options, bench->arena);
-  bench->options.data.size = N;
+  bench->options.data.size = option_square(N);
   bench->options.acquisition.initial_lines = config.initial ? config.initial : INITIAL;
   bench->options.acquisition.budget = STEPS;
   bench->options.reward.form = REWARD_DENSE;
@@ -171,7 +171,7 @@ static void comes_back_from_a_file(void **state) {
   }
   assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
   policy_close(&again);
-  setup.shape = (struct scan_shape){2 * N, 2 * N, 2 * N};
+  setup.shape = (struct scan_shape){.height = 2 * N, .width = 2 * N, .actions = 2 * N};
   assert_false(policy_load(&again, support_path(&folder, "a.h5"), &setup, &error));
   assert_holds(error.text, "it was trained with data.size 32 (attribute network_size), and data.size is 64");
   close_bench(&bench);

@@ -37,7 +37,7 @@ static void mixtures_are_the_published_ones(void **state) {
   (void)state;
   set_options(&run, NULL);
   split.options = run.options;
-  split.options.data.size = 128;
+  split.options.data.size = option_square(128);
   split.options.train.accelerations = "4,4,4,6,6,8";
   split.options.train.initial_accelerations = "4,6,8,6,8,8";
   assert_good(feed_pairs(&feed, &error), &error);
@@ -364,9 +364,6 @@ static void scenes_are_refused(void **state) {
   run.options.train.milestones = "30,forty";
   refuse_open(&run, false, "train.milestones has 'forty'");
   run.options.train.milestones = "";
-  run.options.network.pools = 6;
-  refuse_open(&run, false, "height and width must be multiples of 64");
-  run.options.network.pools = 2;
   run.options.network.precision = BLOCK_HALF;
   refuse_open(&run, false, "network.precision is half");
   run.options.data.path = support_path(&folder, "data/val");

@@ -49,7 +49,7 @@ static bool open_bench(struct bench *bench, const struct verify *verify, size_t 
                        struct error *error) {
   *bench = (struct bench){.arena = arena_open(), .count = count, .n = n};
   option_defaults(&option_table, &bench->options, bench->arena);
-  bench->options.data.size = (uint32_t)n;
+  bench->options.data.size = option_square(n);
   bench->options.world.observation = half ? OBSERVATION_F16 : OBSERVATION_F32;
   struct simulation_plan plan = {.slices = count,
                                  .envs = count,
@@ -439,7 +439,7 @@ enum { SIZES = sizeof sizes / sizeof *sizes, ANY = 2 /* of them for every kernel
 static bool run_kernel(const struct verify *verify, const struct kernel_desc *row, size_t size, bool half,
                        struct check_result *result, struct error *error) {
   size_t height = sizes[size][0], width = sizes[size][1],
-         shape[SHAPE_COUNT] = {1, height, width, width, height * width, 3 * height * width};
+         shape[SHAPE_COUNT] = {1, height, width, width, height * width, 3 * height * width, [SHAPE_AC] = height * width};
   struct check_sizes check = {.rows = row->launch == LAUNCH_ITEM ? 1000 : 5,
                               .height = height,
                               .width = width,

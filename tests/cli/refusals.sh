@@ -371,8 +371,8 @@ printf 'data:\n  split: tset\n' | refuse_scene 'it must be one of train|val|test
 printf 'data: {size: 40\n' | refuse_scene 'bad.yaml:'
 printf 'extends: nowhere.yaml\n' | refuse_scene 'nowhere.yaml'
 refuse 2 'unknown key data.sise at --set; did you mean data.size?' evaluate scene --set data.sise=40
-refuse 2 'data.size is 31 at --set; it must be 32 to 512' evaluate scene --set data.size=31
-refuse 2 'data.size is 31 at --size; it must be 32 to 512' inspect data --size 31
+refuse 2 "data.size is '31' at --set; it must be a whole number from 32 to 1024, or two of them" evaluate scene --set data.size=31
+refuse 2 "data.size is '31' at --size; it must be a whole number from 32 to 1024" inspect data --size 31
 refuse 2 "data.split is 'tset' at --split" inspect data --split tset
 refuse 2 'unknown flag --jsn of l2sr inspect; did you mean --json?' inspect data --jsn
 refuse 2 'an operand is missing; write l2sr inspect PATH' inspect
@@ -497,7 +497,7 @@ refuse 2 'bench step takes no --train, which network and policy do' bench step -
 refuse 2 'bench env takes no --profile, which network, policy, train, learn and pgmri do' bench env --profile
 refuse 2 'policy.batch is 0 at --batch; it must be 1 to 65536' bench policy --batch 0
 refuse 2 "network.precision is 'x' at --precision" bench network --precision x
-refuse 2 'policy.pools 6, policy.hidden ' bench policy --size 32 --set policy.pools=6
+refuse 2 'network.channels 1, network.pools ' bench network --size 32 --set network.channels=1
 
 # ---- device memory -------------------------------------------------------------------------------------
 
