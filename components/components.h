@@ -65,6 +65,8 @@ enum shape {
     "image transformed on both axes, in units of unit: [row frequency][frequency]; 0 is the centre")         \
   X(SLICE, coil_kspace, C64, CHW, SCENE,                                                                     \
     "the file's own k-space of every coil, cropped to the image, as kspace; coils that it lacks are unused") \
+  X(SLICE, maps, C64, CHW, SCENE,                                                                            \
+    "coil sensitivities: the slice's image is the sum of conj(map) times coil image; 1 where there is one coil") \
   X(SLICE, coils, U32, ONE, SCENE, "how many coils it has")                                                  \
   X(SLICE, unit, F32, ONE, SCENE, "power of two near the image's deviation: F16 keeps digits")               \
   X(SLICE, mean, F32, ONE, SCENE, "mean of image")                                                           \

@@ -63,6 +63,31 @@ enum option_concern {
   X(data, BOOL, strict, "false", 0, 0, NULL, "stops at the first broken file instead of skipping it", CONCERNS_PLACE)\
   X(data, CHOICE, order, "sequential", 0, 0, "sequential|permuted",                                          \
     "order of the slices; permuted: numpy's permutation with world.seed, repeated", CONCERNS_SLICES)
+/* Measured coils, and those of coils.simulate. */
+#define COILS_OPTIONS(X)                                                                                     \
+  X(coils, CHOICE, maps, "none", 0, 0, "none|prescan|acquired|file|ones",                                    \
+    "where coil sensitivities come from. prescan: ESPIRiT of coils.lines full lines, which cost no budget. " \
+    "acquired: ESPIRiT of the lines that every scan starts with, 12 next to each other at least. file: "     \
+    "dataset sensitivity_maps beside the k-space. ones: 1 for every coil", CONCERNS_TEST)                    \
+  X(coils, U32, lines, "24", 12, 512, NULL,                                                                  \
+    "prescan: central lines that maps are made of, and central samples of the readout", CONCERNS_TEST)       \
+  X(coils, U32, kernel, "6", 2, 8, NULL, "ESPIRiT: side of the kernels in k-space", CONCERNS_TEST)           \
+  X(coils, F64, threshold, "0.001", 0, 1, NULL,                                                              \
+    "ESPIRiT: kernels are kept whose singular value is above its root times the largest", CONCERNS_TEST)     \
+  X(coils, F64, crop, "0.8", 0, 1, NULL, "ESPIRiT: maps are 0 where their eigenvalue is below", CONCERNS_TEST) \
+  X(coils, CHOICE, combine, "rss", 0, 0, "rss|maps",                                                         \
+    "how coil images become one, of the truth and of observations alike: root-sum-of-squares, or the "       \
+    "magnitude of the sum of conj(map) times coil image over the sum of squared maps", CONCERNS_TEST)        \
+  X(coils, CHOICE, whiten, "none", 0, 0, "none|edge|noise",                                                  \
+    "makes the coils' noise independent and of variance 1 first, by the edge of k-space (where a scanner "   \
+    "has filled it with zeros it is left out, and said) or by dataset noise [coils, samples] of the volume", CONCERNS_TEST)\
+  X(coils, U32, compress, "0", 0, 64, NULL,                                                                  \
+    "virtual coils that a slice's coils are compressed to, by principal vectors of coils.lines central "     \
+    "lines; 0: off", CONCERNS_TEST)                                                                          \
+  X(coils, U32, simulate, "0", 0, 64, NULL,                                                                  \
+    "coils that images without k-space are given: a birdcage's maps, a smooth phase and noise; 0: none", CONCERNS_TEST)\
+  X(coils, F64, noise, "0", 0, 1000, NULL,                                                                   \
+    "simulated coils: deviation of the noise of each part of a coil's k-space, in deviations of the image", CONCERNS_TEST)
 #define ACQUISITION_OPTIONS(X)                                                                               \
   X(acquisition, CHOICE, geometry, "lines", 0, 0, "lines|spokes|points",                                     \
     "what an action acquires: a phase-encode line, a spoke (one of N angles), or points of k-space (all "    \
@@ -342,6 +367,7 @@ enum option_concern {
 
 #define OPTIONS(X)                                                                                           \
   DATA_OPTIONS(X)                                                                                            \
+  COILS_OPTIONS(X)                                                                                           \
   ACQUISITION_OPTIONS(X)                                                                                     \
   WORLD_OPTIONS(X)                                                                                           \
   SAMPLER_OPTIONS(X)                                                                                         \
@@ -369,6 +395,7 @@ enum {
 struct options {
 #define X(section, type, name, ...) option_##type name;
   struct { DATA_OPTIONS(X) } data;
+  struct { COILS_OPTIONS(X) } coils;
   struct { ACQUISITION_OPTIONS(X) } acquisition;
   struct { WORLD_OPTIONS(X) } world;
   struct { SAMPLER_OPTIONS(X) } sampler;
@@ -397,6 +424,9 @@ enum data_kspace { KSPACE_IMAGE, KSPACE_MEASURED };
 enum data_shift { SHIFT_NONE, SHIFT_COLUMNS = 1, SHIFT_ROWS = 2, SHIFT_BOTH = SHIFT_COLUMNS | SHIFT_ROWS };
 enum data_crop { CROP_IMAGE, CROP_KSPACE };
 enum data_slices { SLICES_ALL, SLICES_CENTRE };
+enum coils_maps { MAPS_NONE, MAPS_PRESCAN, MAPS_ACQUIRED, MAPS_FILE, MAPS_ONES };
+enum coils_combine { COMBINE_RSS, COMBINE_MAPS };
+enum coils_whiten { WHITEN_NONE, WHITEN_EDGE, WHITEN_NOISE };
 enum data_range { RANGE_VOLUME, RANGE_SLICE, RANGE_ATTRIBUTE };
 enum network_input { INPUT_MAGNITUDE, INPUT_COMPLEX };
 enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
