@@ -84,7 +84,8 @@ void espirit_lags_reference(const struct host_args *args) {
   size_t reach = args->value[3].u - 1, count = 2 * reach + 1;
   for (size_t i = 0; i < args->rows; i++)
     put(args->out[1], i,
-        lag_of(args, i / (count * count), (long)(i / count % count) - (long)reach, (long)(i % count) - (long)reach));
+        lag_of(args, i / (count * count), (long)(i / count % count) - (long)reach,
+               (long)(i % count) - (long)reach));
 }
 
 void espirit_rows_reference(const struct host_args *args) {
@@ -99,7 +100,8 @@ void espirit_rows_reference(const struct host_args *args) {
   }
 }
 
-/* ---- pixels ----------------------------------------------------------------------------------------------- */
+/* ---- pixels -----------------------------------------------------------------------------------------------
+ */
 
 struct pixel {
   size_t coils, sets;
@@ -108,7 +110,8 @@ struct pixel {
 };
 
 static void fill_pixel(const struct host_args *args, size_t row, struct pixel *pixel) {
-  size_t coils = args->value[4].u, side = args->value[5].u, height = args->value[10].u, width = args->value[11].u;
+  size_t coils = args->value[4].u, side = args->value[5].u, height = args->value[10].u,
+         width = args->value[11].u;
   size_t entries = coils * (coils + 1) / 2, count = 2 * side - 1, place = args->value[12].u + row;
   size_t slice = place / (height * width), y = place / width % height;
   long x = (long)(place % width) - (long)(width / 2);
@@ -149,8 +152,8 @@ static void step(struct pixel *pixel) {
 }
 
 void espirit_solve_reference(const struct host_args *args) {
-  size_t coils = args->value[4].u, slices = args->value[7].u, most = args->value[8].u, first = args->value[9].u,
-         pixels = (size_t)args->value[10].u * args->value[11].u;
+  size_t coils = args->value[4].u, slices = args->value[7].u, most = args->value[8].u,
+         first = args->value[9].u, pixels = (size_t)args->value[10].u * args->value[11].u;
   static struct pixel pixel;
   for (size_t i = 0; i < args->rows; i++) {
     size_t place = args->value[12].u + i, slice = place / pixels;
@@ -169,7 +172,8 @@ void espirit_solve_reference(const struct host_args *args) {
   }
 }
 
-/* ---- sizes that fit the buffers --------------------------------------------------------------------------- */
+/* ---- sizes that fit the buffers ---------------------------------------------------------------------------
+ */
 
 void espirit_region_prepare(struct host_args *args, struct random *random) {
   uint32_t rows = (uint32_t)args->rows, coils = 1 + random_u32(random) % 3, wide = 1 + random_u32(random) % 7,

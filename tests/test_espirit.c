@@ -1,5 +1,5 @@
-/* Coil sensitivities (systems/scan/espirit.h): against ESPIRiT in double as its paper has it, by singular vectors of the
- * patches and transforms of padded kernels, and against BART where it is installed. */
+/* Coil sensitivities (systems/scan/espirit.h): against ESPIRiT in double as its paper has it, by singular
+ * vectors of the patches and transforms of padded kernels, and against BART where it is installed. */
 #include "components/components.h"
 #include "engine/files/store.h"
 #include "kernels/kernels.h"
@@ -34,10 +34,11 @@ static int close_folder(void **state) {
   return 0;
 }
 
-/* ---- k-space ---------------------------------------------------------------------------------------------- */
+/* ---- k-space ----------------------------------------------------------------------------------------------
+ */
 
-/* Slices of coils around a disc, with its k-space as files have it: [slices][coils][height][width], the centre in the
- * middle. */
+/* Slices of coils around a disc, with its k-space as files have it: [slices][coils][height][width], the
+ * centre in the middle. */
 struct scan {
   size_t slices, coils, height, width;
   float complex *kspace;
@@ -58,15 +59,16 @@ static void transform(double complex *line, size_t stride, size_t n, int sign) {
     out[k] = 0;
     for (size_t i = 0; i < n; i++)
       out[k] += line[i * stride] *
-                turn(sign * ((double)i - (double)(n / 2)) * ((double)k - (double)(n / 2)), n) / sqrt((double)n);
+                turn(sign * ((double)i - (double)(n / 2)) * ((double)k - (double)(n / 2)), n) /
+                sqrt((double)n);
   }
   for (size_t k = 0; k < n; k++) line[k * stride] = out[k];
 }
 
 /* A coil's view of a pixel at (y, x) of -1 to 1. */
 static double complex see(const struct scan *scan, size_t slice, size_t coil, double y, double x) {
-  double around = 2 * M_PI * ((double)coil + 0.2 * (double)slice) / (double)scan->coils, top = 1.4 * sin(around),
-         left = 1.4 * cos(around), r = x * x * 2 + y * y / scan->reach / scan->reach;
+  double around = 2 * M_PI * ((double)coil + 0.2 * (double)slice) / (double)scan->coils,
+         top = 1.4 * sin(around), left = 1.4 * cos(around), r = x * x * 2 + y * y / scan->reach / scan->reach;
   double body = r < 1 ? 1 + 0.5 * cos(9 * x + (double)slice) * sin(7 * y) : 0;
   return body * cexp(I * (x + 2 * y + around)) / (0.4 + (x - left) * (x - left) + (y - top) * (y - top));
 }
@@ -79,7 +81,8 @@ static struct scan make_scan(size_t slices, size_t coils, size_t height, size_t 
   random_start(&random, 5, STREAM_PHANTOM, 0);
   for (size_t p = 0; p < slices * coils; p++) {
     for (size_t i = 0; i < height * width; i++) {
-      double y = 2 * (double)(i / width) / (double)height - 1, x = 2 * (double)(i % width) / (double)width - 1;
+      double y = 2 * (double)(i / width) / (double)height - 1,
+             x = 2 * (double)(i % width) / (double)width - 1;
       plane[i] = see(&scan, p / coils, p % coils, y, x);
       plane[i] += see(&scan, p / coils, p % coils, y - 2, x) + see(&scan, p / coils, p % coils, y + 2, x);
     }
@@ -92,7 +95,8 @@ static struct scan make_scan(size_t slices, size_t coils, size_t height, size_t 
   return scan;
 }
 
-/* ---- on the device ---------------------------------------------------------------------------------------- */
+/* ---- on the device ----------------------------------------------------------------------------------------
+ */
 
 static void move_centre(const struct scan *scan, size_t most, float complex *to) {
   size_t h = scan->height, w = scan->width;
@@ -139,14 +143,17 @@ static struct espirit settings_of(const struct scan *scan, size_t lines, size_t 
                           .crop = 0.8};
 }
 
-/* ---- in double -------------------------------------------------------------------------------------------- */
+/* ---- in double --------------------------------------------------------------------------------------------
+ */
 
 /* Singular vectors of the patches above the threshold, [kept][coils][kernel][kernel]; returns how many. */
-static size_t find_kernels(const struct scan *scan, const struct espirit *own, size_t slice, double complex **vectors) {
-  size_t k = own->kernel, high = own->side_rows + 1 - k, wide = own->side_columns + 1 - k, n = scan->coils * k * k,
-         columns = high * wide, kept = 0, least = n < columns ? n : columns;
+static size_t find_kernels(const struct scan *scan, const struct espirit *own, size_t slice,
+                           double complex **vectors) {
+  size_t k = own->kernel, high = own->side_rows + 1 - k, wide = own->side_columns + 1 - k,
+         n = scan->coils * k * k, columns = high * wide, kept = 0, least = n < columns ? n : columns;
   double complex *patch = arena_new(folder.arena, n * columns * sizeof *patch);
-  double *value = arena_new(folder.arena, least * sizeof *value), *rest = arena_new(folder.arena, least * sizeof *rest);
+  double *value = arena_new(folder.arena, least * sizeof *value),
+         *rest = arena_new(folder.arena, least * sizeof *rest);
   size_t top = (scan->height - own->side_rows) / 2, left = (scan->width - own->side_columns) / 2;
   *vectors = arena_new(folder.arena, n * n * sizeof **vectors);
   for (size_t i = 0; i < n * columns; i++) {
@@ -154,16 +161,16 @@ static size_t find_kernels(const struct scan *scan, const struct espirit *own, s
     size_t y = top + place / wide + sample / k % k, x = left + place % wide + sample % k;
     patch[i] = scan->kspace[((slice * scan->coils + coil) * scan->height + y) * scan->width + x];
   }
-  int code = LAPACKE_zgesvd(LAPACK_COL_MAJOR, 'S', 'N', (lapack_int)n, (lapack_int)columns, patch, (lapack_int)n, value,
-                            *vectors, (lapack_int)n, NULL, 1, rest);
+  int code = LAPACKE_zgesvd(LAPACK_COL_MAJOR, 'S', 'N', (lapack_int)n, (lapack_int)columns, patch,
+                            (lapack_int)n, value, *vectors, (lapack_int)n, NULL, 1, rest);
   assert_int_equal(code, 0);
   while (kept < least && value[kept] > sqrt(own->threshold) * value[0]) kept++;
   return kept;
 }
 
 /* Sums of products of the kernels' transforms at a pixel. */
-static void make_matrix(const double complex *vectors, size_t kept, const struct espirit *own, double y, double x,
-                        double complex matrix[COILS][COILS]) {
+static void make_matrix(const double complex *vectors, size_t kept, const struct espirit *own, double y,
+                        double x, double complex matrix[COILS][COILS]) {
   size_t k = own->kernel, coils = own->coils;
   memset(matrix, 0, sizeof(double complex[COILS][COILS]));
   for (size_t v = 0; v < kept; v++) {
@@ -182,8 +189,8 @@ static double complex product(const double complex *a, const double complex *b, 
   return sum;
 }
 
-static void iterate(double complex matrix[COILS][COILS], size_t coils, size_t sets, double complex vector[][COILS],
-                    double *value) {
+static void iterate(double complex matrix[COILS][COILS], size_t coils, size_t sets,
+                    double complex vector[][COILS], double *value) {
   for (size_t s = 0; s < sets; s++)
     for (size_t c = 0; c < coils; c++) vector[s][c] = c == s;
   for (int step = 0; step < STEPS; step++)
@@ -200,7 +207,8 @@ static void iterate(double complex matrix[COILS][COILS], size_t coils, size_t se
     }
 }
 
-/* ---- comparing -------------------------------------------------------------------------------------------- */
+/* ---- comparing --------------------------------------------------------------------------------------------
+ */
 
 /* Single precision leaves vectors of length 1 so far from it that angles would be 5e-4. */
 static void stretch(double complex *vector, size_t n) {
@@ -209,8 +217,8 @@ static void stretch(double complex *vector, size_t n) {
 }
 
 /* Of a map as the device has it. */
-static void gather(const float complex *maps, const struct espirit *own, size_t set, size_t slice, size_t pixel,
-                   double complex *to) {
+static void gather(const float complex *maps, const struct espirit *own, size_t set, size_t slice,
+                   size_t pixel, double complex *to) {
   size_t plane = own->height * own->width;
   for (size_t c = 0; c < own->coils; c++)
     to[c] = maps[((set * own->slices + slice) * own->most + c) * plane + pixel];
@@ -222,8 +230,8 @@ static double angle(const double complex *a, const double complex *b, size_t n) 
   return sqrt(fmax(0, 1 - cosine * cosine));
 }
 
-/* Between the spaces of two pairs of orthonormal vectors: the root of 1 less the square of the least singular value of their
- * products. */
+/* Between the spaces of two pairs of orthonormal vectors: the root of 1 less the square of the least singular
+ * value of their products. */
 static double angle_of_pairs(double complex a[2][COILS], double complex b[2][COILS], size_t n) {
   double complex m[2][2];
   for (size_t i = 0; i < 2; i++)
@@ -239,7 +247,8 @@ static bool is_cropped(const double complex *map, size_t n) {
 }
 
 /* Every pixel of a slice. Eigenvalues near the crop may fall on either side. */
-static void check_slice(const struct scan *scan, const struct espirit *own, const float complex *maps, size_t slice) {
+static void check_slice(const struct scan *scan, const struct espirit *own, const float complex *maps,
+                        size_t slice) {
   double complex *vectors, matrix[COILS][COILS], vector[2][COILS], found[2][COILS];
   double value[2], worst = 0;
   size_t kept = find_kernels(scan, own, slice, &vectors), seen = 0;
@@ -284,8 +293,8 @@ static void maps_are_those_of_the_formula(void **state) {
   }
 }
 
-/* The phase is relative to one vector of the slice: with it the image of the combined coils is the same everywhere up to the
- * coils' own phase, and the scanner's units do not matter. */
+/* The phase is relative to one vector of the slice: with it the image of the combined coils is the same
+ * everywhere up to the coils' own phase, and the scanner's units do not matter. */
 static void units_do_not_matter(void **state) {
   struct error error;
   struct scan scan = make_scan(1, 3, 24, 24, 0.7);
@@ -300,9 +309,11 @@ static void units_do_not_matter(void **state) {
   for (size_t i = 0; i < 3 * plane_of(&scan); i++) assert_true(cabsf(maps[i] - small[i]) < 1e-4f);
 }
 
-/* ---- refusals --------------------------------------------------------------------------------------------- */
+/* ---- refusals ---------------------------------------------------------------------------------------------
+ */
 
-static void refuse(struct device *device, struct espirit *espirit, const struct scan *scan, const char *text) {
+static void refuse(struct device *device, struct espirit *espirit, const struct scan *scan,
+                   const char *text) {
   struct error error;
   bool good;
   run(device, espirit, scan, &good, &error);
@@ -322,7 +333,8 @@ static void regions_without_signal_are_refused(void **state) {
   refuse(*state, &espirit, &scan, "its 12x12 central samples are all zero");
 }
 
-/* ---- BART ------------------------------------------------------------------------------------------------- */
+/* ---- BART -------------------------------------------------------------------------------------------------
+ */
 
 static bool has_bart(void) {
   bool there = !system("command -v bart >/dev/null");
@@ -334,8 +346,8 @@ static bool has_bart(void) {
 static void write_cfl(const struct scan *scan, size_t slice) {
   size_t count = scan->coils * plane_of(scan);
   support_write_text(support_path(&folder, "k.hdr"),
-                     arena_text(folder.arena, "# Dimensions\n1 %zu %zu %zu 1 1 1 1 1 1 1 1 1 1 1 1\n", scan->width,
-                                scan->height, scan->coils));
+                     arena_text(folder.arena, "# Dimensions\n1 %zu %zu %zu 1 1 1 1 1 1 1 1 1 1 1 1\n",
+                                scan->width, scan->height, scan->coils));
   support_write(support_path(&folder, "k.cfl"), scan->kspace + slice * count, count * sizeof *scan->kspace);
 }
 
@@ -376,8 +388,8 @@ static void compare_bart(struct device *device, const struct scan *scan, size_t 
       worst = fmax(worst, sets == 2 ? angle_of_pairs(a, b, scan->coils) : angle(a[0], b[0], scan->coils));
     }
   }
-  printf("  %s, %zu map%s: %zu pixels, %.2g off, %zu cropped by one alone\n", name, sets, sets > 1 ? "s" : "", seen,
-         worst, apart);
+  printf("  %s, %zu map%s: %zu pixels, %.2g off, %zu cropped by one alone\n", name, sets, sets > 1 ? "s" : "",
+         seen, worst, apart);
   assert_true(seen > 0 && worst < 1e-3);
   assert_true(apart <= plane_of(scan) / 1000 + 1);
 }
@@ -424,10 +436,8 @@ static void maps_of_measured_data_are_those_of_bart(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(maps_are_those_of_the_formula),
-      TEST(units_do_not_matter),
-      TEST(regions_without_signal_are_refused),
-      TEST(maps_are_those_of_bart),
+      TEST(maps_are_those_of_the_formula),           TEST(units_do_not_matter),
+      TEST(regions_without_signal_are_refused),      TEST(maps_are_those_of_bart),
       TEST(maps_of_measured_data_are_those_of_bart),
   };
   return cmocka_run_group_tests_name("espirit", tests, support_open_device, support_close_device);

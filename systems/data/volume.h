@@ -24,6 +24,8 @@ struct volume {
   bool turned;                    /* the file says that the readout is the last axis */
   bool has_mask;                  /* of what was sampled, beside the k-space */
   bool has_images;                /* there are, whether or not they are what is taken */
+  size_t map_slices, map_coils, map_height, map_width; /* of the coil sensitivities beside k-space that coils.maps
+                                                          asks for; 0: there are none, or they are not asked for */
   bool has_max;
   double max; /* the largest pixel, as the file says */
 
@@ -64,6 +66,8 @@ bool volume_takes_size(size_t side); /* data.size takes it: else advice to set i
  * (height / 2, width / 2). Refuses doubles that are all too small for floats. */
 bool volume_read(void *file, const struct volume *volume, size_t slice, float *to, struct error *error);
 size_t volume_slice_floats(const struct volume *volume);
+/* Those before the coil sensitivities [coils][map_height][map_width], float pairs, that stand after them. */
+size_t volume_sample_floats(const struct volume *volume);
 
 /* Where pixel i of the n central ones lies in an axis of `size` that is padded to `pad`; -1: in the padding.
  */

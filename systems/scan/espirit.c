@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-static const size_t lines_most = (size_t)64 << 20;  /* bytes of transformed lags: how many slices go together */
+static const size_t lines_most = (size_t)64
+                                 << 20; /* bytes of transformed lags: how many slices go together */
 static const size_t matrix_most = (size_t)32 << 20; /* of the pixels' matrices: what a cache holds */
 
 /* Slices that go together: `count` from `first` on. */
@@ -16,7 +17,7 @@ struct batch {
   struct device *device;
   struct kernels *kernels;
   struct arena *arena;
-  size_t first, count, room; /* room: slices that the buffers are for */
+  size_t first, count, room;           /* room: slices that the buffers are for */
   size_t entries, area, samples, lags; /* coil pairs; of a region, of a patch and all lags of an entry */
   size_t kept, chunk;                  /* vectors of the slice that has most; pixels at a time */
   cl_mem region, gram, vectors, lag, lines, reference, matrix;
@@ -25,19 +26,21 @@ struct batch {
   double *value;        /* [samples] */
 };
 
-/* ---- eigenvectors ----------------------------------------------------------------------------------------- */
+/* ---- eigenvectors -----------------------------------------------------------------------------------------
+ */
 
-/* Of a Hermitian matrix [n][n], in place: vector after vector, by rising eigenvalue. LAPACK stores matrices column after
- * column, so it sees the conjugate: its vectors are conjugated back. */
+/* Of a Hermitian matrix [n][n], in place: vector after vector, by rising eigenvalue. LAPACK stores matrices
+ * column after column, so it sees the conjugate: its vectors are conjugated back. */
 static bool solve(double complex *matrix, size_t n, double *value, struct error *error) {
   int code = LAPACKE_zheevd(LAPACK_COL_MAJOR, 'V', 'L', (lapack_int)n, matrix, (lapack_int)n, value);
-  if (code) return fail(error, "LAPACK's zheevd finds no eigenvectors of a matrix of %zu x %zu (%d)", n, n, code);
+  if (code)
+    return fail(error, "LAPACK's zheevd finds no eigenvectors of a matrix of %zu x %zu (%d)", n, n, code);
   for (size_t i = 0; i < n * n; i++) matrix[i] = conj(matrix[i]);
   return true;
 }
 
-/* The first principal coil vector of a region [coils][area]. Vectors have no phase of their own: that of the largest
- * component is 0. */
+/* The first principal coil vector of a region [coils][area]. Vectors have no phase of their own: that of the
+ * largest component is 0. */
 static bool find_reference(struct batch *batch, const float complex *region, float complex *reference,
                            struct error *error) {
   size_t coils = batch->espirit->coils, largest = 0;
@@ -46,7 +49,8 @@ static bool find_reference(struct batch *batch, const float complex *region, flo
     for (size_t b = 0; b < coils; b++) {
       double complex sum = 0;
       for (size_t i = 0; i < batch->area; i++)
-        sum += (double complex)region[a * batch->area + i] * conj((double complex)region[b * batch->area + i]);
+        sum +=
+            (double complex)region[a * batch->area + i] * conj((double complex)region[b * batch->area + i]);
       matrix[a * coils + b] = sum;
     }
   if (!solve(matrix, coils, batch->value, error)) return false;
@@ -69,7 +73,8 @@ static bool find_kernels(struct batch *batch, size_t i, size_t *kept, struct err
   return true;
 }
 
-/* ---- the region ------------------------------------------------------------------------------------------- */
+/* ---- the region -------------------------------------------------------------------------------------------
+ */
 
 /* Brings the region's largest part to 1: squares of a scanner's units may vanish. */
 static const char *scale_region(float complex *region, size_t count) {
@@ -86,8 +91,9 @@ static bool take_region(struct batch *batch, size_t *broken, struct error *error
   const struct espirit *own = batch->espirit;
   size_t each = own->coils * batch->area, count = batch->count * each;
   kernel_run(batch->kernels, "espirit_region", count,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_C64, own->kspace), arg_buffer(ARG_OUT, ELEMENT_C64, batch->region),
-                  arg_u32((uint32_t)batch->first), arg_u32((uint32_t)own->most), arg_u32((uint32_t)own->coils),
+             ARGS(arg_buffer(ARG_IN, ELEMENT_C64, own->kspace),
+                  arg_buffer(ARG_OUT, ELEMENT_C64, batch->region), arg_u32((uint32_t)batch->first),
+                  arg_u32((uint32_t)own->most), arg_u32((uint32_t)own->coils),
                   arg_u32((uint32_t)own->side_rows), arg_u32((uint32_t)own->side_columns),
                   arg_u32((uint32_t)own->height), arg_u32((uint32_t)own->width)));
   device_read(batch->device, batch->region, 0, 8 * count, batch->host_region);
@@ -97,8 +103,8 @@ static bool take_region(struct batch *batch, size_t *broken, struct error *error
     const char *fault = scale_region(region, each);
     *broken = batch->first + i;
     if (fault)
-      return fail(error, "its %zux%zu central samples %s: there are no coil sensitivities in them", own->side_rows,
-                  own->side_columns, fault);
+      return fail(error, "its %zux%zu central samples %s: there are no coil sensitivities in them",
+                  own->side_rows, own->side_columns, fault);
     if (!find_reference(batch, region, batch->host_reference + i * own->coils, error)) return false;
   }
   device_write(batch->device, batch->region, 0, 8 * count, batch->host_region);
@@ -106,7 +112,8 @@ static bool take_region(struct batch *batch, size_t *broken, struct error *error
   return true;
 }
 
-/* ---- kernels ---------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------------------
+ */
 
 /* Slices with fewer vectors than others have zeros in their places. */
 static bool collect_kernels(struct batch *batch, struct error *error) {
@@ -129,21 +136,24 @@ static bool take_kernels(struct batch *batch, struct error *error) {
   const struct espirit *own = batch->espirit;
   size_t count = batch->count * batch->samples * batch->samples;
   kernel_run(batch->kernels, "espirit_gram", count,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_C64, batch->region), arg_buffer(ARG_OUT, ELEMENT_C64, batch->gram),
-                  arg_u32((uint32_t)own->coils), arg_u32((uint32_t)own->side_rows),
-                  arg_u32((uint32_t)own->side_columns), arg_u32((uint32_t)own->kernel)));
+             ARGS(arg_buffer(ARG_IN, ELEMENT_C64, batch->region),
+                  arg_buffer(ARG_OUT, ELEMENT_C64, batch->gram), arg_u32((uint32_t)own->coils),
+                  arg_u32((uint32_t)own->side_rows), arg_u32((uint32_t)own->side_columns),
+                  arg_u32((uint32_t)own->kernel)));
   device_read(batch->device, batch->gram, 0, 8 * count, batch->host_gram);
   return device_finish(batch->device, error) && collect_kernels(batch, error);
 }
 
-/* ---- pixels ----------------------------------------------------------------------------------------------- */
+/* ---- pixels -----------------------------------------------------------------------------------------------
+ */
 
 static void run_lags(struct batch *batch) {
   const struct espirit *own = batch->espirit;
   size_t count = batch->count * batch->entries, side = 2 * own->kernel - 1;
   kernel_run(batch->kernels, "espirit_lags", count * batch->lags,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_C64, batch->vectors), arg_buffer(ARG_OUT, ELEMENT_C64, batch->lag),
-                  arg_u32((uint32_t)own->coils), arg_u32((uint32_t)own->kernel), arg_u32((uint32_t)batch->kept)));
+             ARGS(arg_buffer(ARG_IN, ELEMENT_C64, batch->vectors),
+                  arg_buffer(ARG_OUT, ELEMENT_C64, batch->lag), arg_u32((uint32_t)own->coils),
+                  arg_u32((uint32_t)own->kernel), arg_u32((uint32_t)batch->kept)));
   kernel_run(batch->kernels, "espirit_rows", count * own->height * side,
              ARGS(arg_buffer(ARG_IN, ELEMENT_C64, batch->lag), arg_buffer(ARG_OUT, ELEMENT_C64, batch->lines),
                   arg_u32((uint32_t)own->kernel), arg_u32((uint32_t)own->height)));
@@ -151,13 +161,14 @@ static void run_lags(struct batch *batch) {
 
 static void run_pixels(struct batch *batch, size_t start, size_t count) {
   const struct espirit *own = batch->espirit;
-  kernel_run(batch->kernels, "espirit_solve", count,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_C64, batch->lines), arg_buffer(ARG_IN, ELEMENT_C64, batch->reference),
-                  arg_buffer(ARG_INOUT, ELEMENT_C64, batch->matrix), arg_buffer(ARG_INOUT, ELEMENT_C64, own->maps),
-                  arg_u32((uint32_t)own->coils), arg_u32((uint32_t)own->kernel), arg_u32((uint32_t)own->sets),
-                  arg_u32((uint32_t)own->slices), arg_u32((uint32_t)own->most), arg_u32((uint32_t)batch->first),
-                  arg_u32((uint32_t)own->height), arg_u32((uint32_t)own->width), arg_u32((uint32_t)start),
-                  arg_f32((float)own->crop)));
+  kernel_run(
+      batch->kernels, "espirit_solve", count,
+      ARGS(arg_buffer(ARG_IN, ELEMENT_C64, batch->lines), arg_buffer(ARG_IN, ELEMENT_C64, batch->reference),
+           arg_buffer(ARG_INOUT, ELEMENT_C64, batch->matrix), arg_buffer(ARG_INOUT, ELEMENT_C64, own->maps),
+           arg_u32((uint32_t)own->coils), arg_u32((uint32_t)own->kernel), arg_u32((uint32_t)own->sets),
+           arg_u32((uint32_t)own->slices), arg_u32((uint32_t)own->most), arg_u32((uint32_t)batch->first),
+           arg_u32((uint32_t)own->height), arg_u32((uint32_t)own->width), arg_u32((uint32_t)start),
+           arg_f32((float)own->crop)));
 }
 
 static bool run_batch(struct batch *batch, size_t *broken, struct error *error) {
@@ -169,7 +180,8 @@ static bool run_batch(struct batch *batch, size_t *broken, struct error *error) 
   return device_finish(batch->device, error);
 }
 
-/* ---- opening ---------------------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------------------------
+ */
 
 static size_t lines_bytes(const struct batch *batch) {
   return 8 * batch->entries * batch->espirit->height * (2 * batch->espirit->kernel - 1);
@@ -231,7 +243,8 @@ static bool open_batch(struct batch *batch, struct error *error) {
   for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++)
     if (!kernel_need(batch->kernels, kernels[k], error)) return false;
   for (size_t i = 0; i < NEEDS; i++)
-    if (!(*need[i].buffer = device_buffer(batch->device, need[i].bytes, "coil sensitivities", error))) return false;
+    if (!(*need[i].buffer = device_buffer(batch->device, need[i].bytes, "coil sensitivities", error)))
+      return false;
   return open_host(batch, error);
 }
 
@@ -248,15 +261,17 @@ static bool check(const struct espirit *espirit, struct error *error) {
   REQUIRE(espirit->sets >= 1 && espirit->sets <= ESPIRIT_SETS && espirit->kernel >= 1 &&
               espirit->kernel <= ESPIRIT_KERNEL,
           "%zu sets, kernels of %zu", espirit->sets, espirit->kernel);
-  REQUIRE(espirit->side_rows <= espirit->height && espirit->side_columns <= espirit->width, "region of %zux%zu",
-          espirit->side_rows, espirit->side_columns);
+  REQUIRE(espirit->side_rows <= espirit->height && espirit->side_columns <= espirit->width,
+          "region of %zux%zu", espirit->side_rows, espirit->side_columns);
   if (espirit->side_rows >= espirit->kernel && espirit->side_columns >= espirit->kernel) return true;
-  return fail(error, "coil sensitivities need %zu fully sampled lines at least, the side of coils.kernel; there are %zu",
-              espirit->kernel, espirit->side_columns);
+  return fail(
+      error,
+      "coil sensitivities need %zu fully sampled lines at least, the side of coils.kernel; there are %zu",
+      espirit->kernel, espirit->side_columns);
 }
 
-bool espirit_run(const struct espirit *espirit, struct device *device, struct kernels *kernels, size_t *broken,
-                 struct error *error) {
+bool espirit_run(const struct espirit *espirit, struct device *device, struct kernels *kernels,
+                 size_t *broken, struct error *error) {
   struct batch batch = {.espirit = espirit, .device = device, .kernels = kernels};
   *broken = espirit->first;
   if (!check(espirit, error)) return false;

@@ -5,6 +5,7 @@
 #include "systems/data/doubts.h"
 #include "systems/data/reader.h"
 #include "systems/scan/coil.h"
+#include "systems/scan/maps.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/simulation.h"
 #include "systems/scan/spectra.h"
@@ -173,9 +174,12 @@ static void write_numbers(struct load *load, const struct volume *volume, uint32
   world_leave(world, before);
 }
 
-static bool write_slice(struct load *load, const struct volume *volume, uint32_t index, struct error *error) {
+static bool write_slice(struct load *load, const struct volume *volume, uint32_t index, const float *data,
+                        struct error *error) {
   const struct scan_shape shape = scan_shape_of(load->options);
   write_numbers(load, volume, index);
+  if (volume->map_coils && world_has(load->world, SLICE_maps))
+    maps_write(load->world, load->rows, volume, load->options, data + volume_sample_floats(volume));
   if (!world_has(load->world, SLICE_coil_kspace)) return true;
   return spectra_for(&load->spectra, &load->coils, &shape, load->options->data.pad, error) &&
          run_alone(load, &system_load_coils, error);
@@ -242,7 +246,7 @@ static bool take_slice(struct load *load, const struct reader_slice *slice, stru
   load->report->names[load->rows] = (struct slice_name){slice->volume, slice->slice};
   if (load->cache)
     memcpy(slice_cache_image(load->cache, load->rows), load->crop, sizeof(float) * pixels);
-  else if (!write_slice(load, volume, (uint32_t)slice->volume, error))
+  else if (!write_slice(load, volume, (uint32_t)slice->volume, slice->data, error))
     return false;
   load->rows++;
   return true;
@@ -404,7 +408,8 @@ static bool scale_coils(struct load *load, struct error *error) {
 static bool prepare(struct load *load, struct error *error) {
   if (load->cache) return true;
   world_set_rows(load->world, TABLE_SLICE, load->rows);
-  return transform_rows(load->world, 0, load->rows, error) && scale_coils(load, error);
+  return maps_make(load->world, load->dataset, load->options, load->report, load->rows, error) &&
+         transform_rows(load->world, 0, load->rows, error) && scale_coils(load, error);
 }
 
 /* Where slices are from, and what tells more of them. */
@@ -425,6 +430,7 @@ static bool load_all(struct load *load, struct error *error) {
   load->crop = ARENA_NEW(load->arena, float, world_height(load->world) * world_width(load->world));
   load->doubts = doubts_open(load->arena);
   load->kspace = ARENA_NEW(load->arena, float, largest_kspace(load->dataset));
+  maps_clear(load->world);
   bool good = read_slices(load, error);
   spectra_close(&load->spectra);
   coil_close(&load->coils);

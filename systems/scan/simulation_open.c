@@ -3,6 +3,7 @@
 #include "systems/sampling/exact_chances.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/load.h"
+#include "systems/scan/maps.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"
 #include "systems/networks/loss.h"
@@ -199,6 +200,7 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
   REQUIRE(!(plan->deciders & DECIDES_DENSE) || plan->images == IMAGES_EVERY_STEP, "decisions by the reconstruction need one in every step");
   bool good = check_sides(options, error) && check_kspace(options, plan, error) &&
               check_input(options, plan, error) && simulation_build(simulation, error) &&
+              maps_check(options, plan->coils, simulation->scan.touched | plan->columns, error) &&
               open_kernels(simulation, plan, error) && open_world(simulation, error) &&
               prepare(simulation, error) && open_tables(simulation, error);
   if (!good) simulation_close(simulation);
