@@ -10,7 +10,8 @@ enum random_stream {
   STREAM_START = 4,   /* initial parameters: GRAPH_STREAM (engine/graph/graph.h) */
   STREAM_PHANTOM = 5, /* synthetic data */
   STREAM_EXACT = 6,   /* draws of learned masks */
-  STREAM_MOVE = 7     /* how slices are moved */
+  STREAM_MOVE = 7,    /* how slices are moved */
+  STREAM_COILS = 8    /* phase and noise of simulated coils (kernels/coil.cl) */
 };
 
 #endif

@@ -98,3 +98,66 @@ void coil_scale_prepare(struct host_args *args, struct random *random) {
   for (size_t i = 0; i < args->table_rows[TABLE_SLICE]; i++)
     ((float *)args->in[1])[i] = ldexpf(1, (int)(random_u32(random) % 20) - 10);
 }
+
+/* ---- simulated coils -------------------------------------------------------------------------------------- */
+
+static double even(uint32_t word) {
+  return (double)word * 0x1p-31 - 1;
+}
+
+static double phase_at(double u, double v, uint32_t seed, uint32_t number) {
+  double a[8];
+  for (uint32_t i = 0; i < 8; i++) a[i] = even(random_words(seed, STREAM_COILS, number, i / 4).word[i % 4]);
+  return M_PI * (a[0] + (a[1] * u + a[2] * v) / 2 + (a[3] * u * u + a[4] * v * v + a[5] * u * v) / 4);
+}
+
+void coil_simulate_reference(const struct host_args *args) {
+  const float *image = args->in[0], *unit = args->in[1], *maps = args->in[2];
+  uint32_t slice = args->value[4].u;
+  size_t height = args->value[7].u, width = args->value[8].u;
+  float *planes = args->out[3];
+  for (size_t i = 0; i < args->rows; i++) {
+    size_t x = i % width, y = i / width % height, coil = i / width / height;
+    double phase = phase_at(2 * (double)y / (double)height - 1, 2 * (double)x / (double)width - 1, args->value[5].u,
+                            args->value[6].u);
+    double value = (double)image[(slice * height + y) * width + x] / (double)unit[slice];
+    double re = value * cos(phase), im = value * sin(phase), a = (double)maps[2 * i], b = (double)maps[2 * i + 1];
+    size_t to = (coil * height + (y + height - height / 2) % height) * width + (x + width - width / 2) % width;
+    planes[2 * to] = (float)(re * a - im * b);
+    planes[2 * to + 1] = (float)(re * b + im * a);
+  }
+}
+
+void coil_simulate_prepare(struct host_args *args, struct random *random) {
+  uint32_t rows = (uint32_t)args->rows, coils = rows % 3 ? 1 : 3, width = 1;
+  for (uint32_t divisor = 2; divisor <= 13; divisor++)
+    if (rows / coils % divisor == 0) width = divisor;
+  args->value[4].u = random_u32(random) % 3;
+  args->value[5].u = random_u32(random);
+  args->value[6].u = random_u32(random);
+  args->value[7].u = rows / coils / width;
+  args->value[8].u = width;
+  for (size_t i = 0; i < args->table_rows[TABLE_SLICE]; i++) ((float *)args->in[1])[i] = ldexpf(1, (int)(i % 5));
+}
+
+void coil_noise_reference(const struct host_args *args) {
+  uint32_t slice = args->value[3].u;
+  double size = (double)args->value[4].f * (double)((const float *)args->in[1])[slice] /
+                (double)((const float *)args->in[2])[slice];
+  float *planes = args->out[0];
+  for (size_t i = 0; i < args->rows; i++) {
+    struct philox words = random_words(args->value[5].u, STREAM_COILS, args->value[6].u, 2 + (uint32_t)i);
+    double length = size * sqrt(-2 * log(((double)words.word[0] + 0.5) * 0x1p-32));
+    double angle = 2 * M_PI * (double)words.word[1] * 0x1p-32;
+    planes[2 * i] = (float)((double)planes[2 * i] + length * cos(angle));
+    planes[2 * i + 1] = (float)((double)planes[2 * i + 1] + length * sin(angle));
+  }
+}
+
+void coil_noise_prepare(struct host_args *args, struct random *random) {
+  args->value[3].u = random_u32(random) % 3;
+  args->value[4].f = (float)random_uniform(random);
+  args->value[5].u = random_u32(random);
+  args->value[6].u = random_u32(random);
+  for (size_t i = 0; i < args->table_rows[TABLE_SLICE]; i++) ((float *)args->in[2])[i] = ldexpf(1, -(int)(i % 5));
+}

@@ -231,8 +231,8 @@ static void maps_of_the_file_lie_where_its_images_do(void **state) {
   close_bench(&bench);
 }
 
-/* With them the coils' images are the image: the sum of conj(map) times coil image. */
-static void maps_combine_coils(void **state) {
+/* Every coil alike: what it sees is left as it is. */
+static void ones_are_ones(void **state) {
   struct bench bench;
   struct error error;
   static float complex kspace[COILS * PIXELS];
@@ -250,6 +250,154 @@ static void maps_combine_coils(void **state) {
   for (size_t i = 0; i < COILS * PIXELS; i++) energy += pow(cabsf(kspace[i]) * unit, 2);
   for (size_t i = 0; i < PIXELS; i++) own += pow(image[i], 2);
   assert_true(fabs(energy / own - 1) < 1e-4);
+  close_bench(&bench);
+}
+
+/* ---- simulated coils --------------------------------------------------------------------------------------
+ */
+
+enum { MANY = 5 };
+
+/* Images of two volumes of two slices each. */
+static void write_images(void) {
+  static float image[2 * PIXELS];
+  const size_t shape[] = {2, N, N};
+  struct store *store;
+  struct error error;
+  for (size_t v = 0; v < 2; v++) {
+    for (size_t i = 0; i < 2 * PIXELS; i++)
+      image[i] =
+          (float)((1.0 + (double)v + 0.1 * (double)(i / PIXELS)) * body_at(i % PIXELS / N + 4, i % N + 2));
+    assert_good(store_create(&store, support_path(&folder, v ? "b.h5" : "a.h5"), &error), &error);
+    assert_good(store_write(store, "reconstruction_rss", STORE_F32, 3, shape, image, false, &error), &error);
+    assert_good(store_commit(store, &error), &error);
+  }
+  options.data.kspace = KSPACE_IMAGE;
+  options.coils.simulate = MANY;
+  options.coils.maps = MAPS_FILE;
+}
+
+static void open_images(struct bench *bench, struct device *device) {
+  struct error error;
+  assert_good(open_bench(bench, device, &error), &error);
+}
+
+/* A coil's image, of k-space whose zero frequency is first. */
+static void back(const float complex *kspace, double complex *image) {
+  static double complex half[PIXELS];
+  for (size_t i = 0; i < PIXELS; i++) {
+    half[i] = 0;
+    for (size_t k = 0; k < N; k++)
+      half[i] +=
+          kspace[i / N * N + k] * cexp(2 * M_PI * I * (double)k * ((double)(i % N) - N / 2) / N) / sqrt(N);
+  }
+  for (size_t i = 0; i < PIXELS; i++) {
+    image[i] = 0;
+    for (size_t k = 0; k < N; k++)
+      image[i] +=
+          half[k * N + i % N] * cexp(2 * M_PI * I * (double)k * ((double)(i / N) - N / 2) / N) / sqrt(N);
+  }
+}
+
+/* sigpy's formula. */
+static double complex birdcage_at(size_t coil, size_t y, size_t x) {
+  double complex own = 0;
+  double sum = 0;
+  for (size_t c = 0; c < MANY; c++) {
+    double turn = 2 * M_PI * (double)c / MANY;
+    double dx = ((double)x - N / 2) / (N / 2) - 1.5 * cos(turn),
+           dy = ((double)y - N / 2) / (N / 2) - 1.5 * sin(turn);
+    double size = 1 / sqrt(dx * dx + dy * dy);
+    sum += size * size;
+    if (c == coil) own = size * cexp(I * (atan2(dx, -dy) - turn));
+  }
+  return own / sqrt(sum);
+}
+
+static void simulated_coils_see_the_image(void **state) {
+  static float complex kspace[MANY * PIXELS], maps[MANY * PIXELS];
+  static double complex seen[PIXELS], sum[PIXELS];
+  static float image[PIXELS];
+  struct bench bench;
+  uint32_t coils;
+  float unit;
+  write_images();
+  open_images(&bench, *state);
+  for (size_t slice = 0; slice < 4; slice++) {
+    struct world *world = bench.simulation.world;
+    double step = 0;
+    support_get(world, SLICE_coil_kspace, slice, 1, kspace);
+    support_get(world, SLICE_maps, slice, 1, maps);
+    support_get(world, SLICE_image, slice, 1, image);
+    support_get(world, SLICE_unit, slice, 1, &unit);
+    support_get(world, SLICE_coils, slice, 1, &coils);
+    assert_int_equal(coils, MANY);
+    memset(sum, 0, sizeof sum);
+    for (size_t c = 0; c < MANY; c++) {
+      back(kspace + c * PIXELS, seen);
+      for (size_t i = 0; i < PIXELS; i++) {
+        assert_true(cabs(maps[c * PIXELS + i] - birdcage_at(c, i / N, i % N)) < 1e-6);
+        assert_true(fabs(cabs(seen[i]) * unit - cabsf(maps[c * PIXELS + i]) * image[i]) < 1e-5);
+        sum[i] += conjf(maps[c * PIXELS + i]) * seen[i] * unit;
+      }
+    }
+    /* combined they are the image, of a phase that is not 0 and changes little from pixel to pixel */
+    for (size_t i = 0; i < PIXELS; i++) assert_true(fabs(cabs(sum[i]) - image[i]) < 1e-5);
+    for (size_t i = 1; i < PIXELS; i++)
+      if (image[i] > 0.1F && image[i - 1] > 0.1F) step = fmax(step, fabs(carg(sum[i] * conj(sum[i - 1]))));
+    assert_true(step > 1e-4 && step < 0.3);
+  }
+  close_bench(&bench);
+}
+
+/* What a slice's coils measure does not depend on which slices are loaded beside it; its size is that of
+ * coils.noise. */
+static void noise_is_the_slices_own(void **state) {
+  static float complex clean[MANY * PIXELS], noisy[2][MANY * PIXELS], again[MANY * PIXELS];
+  struct bench bench;
+  float unit, deviation;
+  double square = 0, both = 0;
+  write_images();
+  open_images(&bench, *state);
+  support_get(bench.simulation.world, SLICE_coil_kspace, 2, 1, clean);
+  support_get(bench.simulation.world, SLICE_unit, 2, 1, &unit);
+  support_get(bench.simulation.world, SLICE_std, 2, 1, &deviation);
+  close_bench(&bench);
+  options.coils.noise = 0.25;
+  open_images(&bench, *state);
+  for (size_t k = 0; k < 2; k++) support_get(bench.simulation.world, SLICE_coil_kspace, 2 + k, 1, noisy[k]);
+  close_bench(&bench);
+  assert_int_equal(remove(support_path(&folder, "a.h5")), 0);
+  open_images(&bench, *state);
+  support_get(bench.simulation.world, SLICE_coil_kspace, 0, 1, again);
+  close_bench(&bench);
+  assert_memory_equal(noisy[0], again, sizeof again);
+  for (size_t i = 0; i < MANY * PIXELS; i++) {
+    double complex own = noisy[0][i] - clean[i];
+    square += creal(own * conj(own));
+    both += creal(own * conj((double complex)(noisy[1][i] - clean[i])));
+  }
+  double wanted = 2 * MANY * PIXELS * pow(0.25 * deviation / unit, 2);
+  assert_true(fabs(square / wanted - 1) < 0.05);
+  assert_true(fabs(both) < 0.1 * square);
+}
+
+/* ESPIRiT finds the maps that the coils were made with, up to a phase. */
+static void simulated_coils_are_calibrated(void **state) {
+  static float complex maps[MANY * PIXELS];
+  struct bench bench;
+  double worst = 0;
+  write_images();
+  options.coils.maps = MAPS_PRESCAN;
+  open_images(&bench, *state);
+  support_get(bench.simulation.world, SLICE_maps, 3, 1, maps);
+  for (size_t i = 0; i < PIXELS; i++) {
+    double complex sum = 0;
+    if (body_at(i / N + 4, i % N + 2) == 0) continue;
+    for (size_t c = 0; c < MANY; c++) sum += conj(birdcage_at(c, i / N, i % N)) * maps[c * PIXELS + i];
+    worst = fmax(worst, sqrt(fmax(0, 1 - creal(sum * conj(sum)))));
+  }
+  assert_true(worst < 0.06);
   close_bench(&bench);
 }
 
@@ -299,6 +447,12 @@ static void keys_that_do_not_go_together_are_refused(void **state) {
   options.data.kspace = KSPACE_IMAGE;
   options.data.source = SOURCE_KSPACE;
   refuse(*state, "coils.maps is acquired, and data.kspace image: an image has one coil");
+  options.coils.simulate = MANY;
+  options.network.input = INPUT_COMPLEX;
+  refuse(*state, "network.input is complex and coils.simulate 5: a network takes one complex image");
+  options.network.input = INPUT_MAGNITUDE;
+  options.data.kspace = KSPACE_MEASURED;
+  refuse(*state, "coils.simulate is 5, and data.kspace measured: files have coils of their own");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, close_folder)
@@ -308,7 +462,10 @@ int main(void) {
       TEST(maps_are_made_of_the_middle),
       TEST(maps_are_made_of_acquired_lines),
       TEST(maps_of_the_file_lie_where_its_images_do),
-      TEST(maps_combine_coils),
+      TEST(ones_are_ones),
+      TEST(simulated_coils_see_the_image),
+      TEST(noise_is_the_slices_own),
+      TEST(simulated_coils_are_calibrated),
       TEST(files_with_other_maps_are_refused),
       TEST(slices_without_signal_are_refused),
       TEST(keys_that_do_not_go_together_are_refused),

@@ -110,8 +110,8 @@ static bool check_facts(struct store *store, struct error *error) {
 static bool read_maps(struct store *store, struct volume *volume, const struct options *options, struct error *error) {
   static const char key[] = "sensitivity_maps";
   struct store_shape shape;
-  if (options->coils.maps != MAPS_FILE || !volume->from_kspace || volume->coils == 1 || !store_has(store, key))
-    return true;
+  bool asked = options->coils.maps == MAPS_FILE && options->data.kspace == KSPACE_MEASURED;
+  if (!asked || volume->coils == 1 || !store_has(store, key)) return true;
   if (!store_shape(store, key, &shape, error) || !store_check_held(store, key, error)) return false;
   if (shape.rank != 4 || !shape.complex)
     return fail_file(error, "%s in %s has %zu axes of %s numbers; it must hold complex ones [slices, coils, height, width]",

@@ -8,6 +8,7 @@
 #include "systems/scan/maps.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/simulation.h"
+#include "systems/scan/simulated.h"
 #include "systems/scan/spectra.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/transform.h"
@@ -162,7 +163,8 @@ static struct system load_slice_of(const struct world *world) {
 }
 
 static void write_numbers(struct load *load, const struct volume *volume, uint32_t index) {
-  const uint32_t coils = (uint32_t)volume->coils, number = (uint32_t)load->rows;
+  const uint32_t simulated = load->options->coils.simulate, coils = simulated ? simulated : (uint32_t)volume->coils,
+                 number = (uint32_t)load->rows;
   struct world *world = load->world;
   const struct system row = load_slice_of(world);
   struct world_use before = world_enter(world, &row);
@@ -180,7 +182,7 @@ static bool write_slice(struct load *load, const struct volume *volume, uint32_t
   write_numbers(load, volume, index);
   if (volume->map_coils && world_has(load->world, SLICE_maps))
     maps_write(load->world, load->rows, volume, load->options, data + volume_sample_floats(volume));
-  if (!world_has(load->world, SLICE_coil_kspace)) return true;
+  if (!world_has(load->world, SLICE_coil_kspace) || load->options->coils.simulate) return true;
   return spectra_for(&load->spectra, &load->coils, &shape, load->options->data.pad, error) &&
          run_alone(load, &system_load_coils, error);
 }
@@ -404,12 +406,24 @@ static bool scale_coils(struct load *load, struct error *error) {
   return run_alone(load, &system_scale_coils, error) && device_finish(world_device(load->world), error);
 }
 
+static bool make_maps(struct load *load, struct error *error) {
+  return maps_make(load->world, load->dataset, load->options, load->report, load->rows, error);
+}
+
+static bool simulate_coils(struct load *load, struct error *error) {
+  if (!world_has(load->world, SLICE_coil_kspace)) return true;
+  log_info("%u simulated coils a slice: maps of a birdcage, a smooth phase, noise of %g of the image's deviation",
+           load->options->coils.simulate, load->options->coils.noise);
+  return simulated_fill(load->world, load->dataset, load->options, load->report, load->rows, error);
+}
+
 /* With a cache all of the world's rows are in use. */
 static bool prepare(struct load *load, struct error *error) {
   if (load->cache) return true;
   world_set_rows(load->world, TABLE_SLICE, load->rows);
-  return maps_make(load->world, load->dataset, load->options, load->report, load->rows, error) &&
-         transform_rows(load->world, 0, load->rows, error) && scale_coils(load, error);
+  if (load->options->coils.simulate)
+    return transform_rows(load->world, 0, load->rows, error) && simulate_coils(load, error) && make_maps(load, error);
+  return make_maps(load, error) && transform_rows(load->world, 0, load->rows, error) && scale_coils(load, error);
 }
 
 /* Where slices are from, and what tells more of them. */

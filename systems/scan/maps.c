@@ -4,6 +4,7 @@
 #include "systems/sampling/acquisition.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/espirit.h"
+#include "systems/scan/observation.h"
 
 #include <string.h>
 
@@ -35,19 +36,24 @@ static bool check_coils(const struct options *options, struct error *error) {
                           ? arena_text(arena, "coils.maps is %s", source_of(options, arena))
                       : options->coils.combine ? "coils.combine is maps"
                                                : NULL;
-  bool good =
-      !asked || options->data.kspace == KSPACE_MEASURED ||
-      fail_usage(
-          error,
-          "%s, and data.kspace image: an image has one coil; set data.kspace to measured, or coils.maps "
-          "to none and coils.combine to rss",
-          asked);
+  bool good = !asked || observation_of_coils(options) ||
+              fail_usage(error,
+                         "%s, and data.kspace image: an image has one coil; set data.kspace to measured, "
+                         "coils.simulate to a "
+                         "number of coils, or coils.maps to none and coils.combine to rss",
+                         asked);
   arena_close(arena);
   return good;
 }
 
 bool maps_check(const struct options *options, size_t coils, component_set columns, struct error *error) {
   size_t lines;
+  if (options->coils.simulate && options->data.kspace == KSPACE_MEASURED)
+    return fail_usage(
+        error,
+        "coils.simulate is %u, and data.kspace measured: files have coils of their own; set coils.simulate "
+        "to 0, or data.kspace to image",
+        options->coils.simulate);
   if (!check_coils(options, error)) return false;
   if (options->coils.maps == MAPS_NONE && options->coils.combine == COMBINE_MAPS)
     return fail_usage(
@@ -188,14 +194,17 @@ static bool calibrate_slices(struct world *world, const struct options *options,
   return good;
 }
 
+static size_t coils_of(const struct options *options, const struct volume *volume) {
+  return options->coils.simulate ? options->coils.simulate : volume->coils;
+}
+
 static bool make_run(struct world *world, const struct dataset *dataset, const struct options *options,
                      const struct slice_name *names, size_t first, size_t count, struct error *error) {
-  const struct volume *volume = &dataset->volumes[names[first].volume];
-  size_t broken;
-  bool ones = options->coils.maps == MAPS_ONES || volume->coils == 1;
-  for (size_t i = 0; ones && i < count; i++) write_ones(world, first + i, volume->coils);
+  size_t coils = coils_of(options, &dataset->volumes[names[first].volume]), broken;
+  bool ones = options->coils.maps == MAPS_ONES || coils == 1;
+  for (size_t i = 0; ones && i < count; i++) write_ones(world, first + i, coils);
   if (ones || options->coils.maps == MAPS_FILE) return true;
-  if (calibrate_slices(world, options, first, count, volume->coils, &broken, error)) return true;
+  if (calibrate_slices(world, options, first, count, coils, &broken, error)) return true;
   return fail_in(error, "%s, slice %zu", dataset->volumes[names[broken].volume].path, names[broken].slice);
 }
 
@@ -204,8 +213,10 @@ bool maps_make(struct world *world, const struct dataset *dataset, const struct 
   const struct slice_name *names = report->names;
   if (!world_has(world, SLICE_maps)) return true;
   for (size_t first = 0, next; first < slices; first = next) {
-    size_t coils = dataset->volumes[names[first].volume].coils;
-    for (next = first + 1; next < slices && dataset->volumes[names[next].volume].coils == coils;) next++;
+    size_t coils = coils_of(options, &dataset->volumes[names[first].volume]);
+    for (next = first + 1;
+         next < slices && coils_of(options, &dataset->volumes[names[next].volume]) == coils;)
+      next++;
     if (!make_run(world, dataset, options, names, first, next - first, error)) return false;
   }
   return true;

@@ -14,9 +14,13 @@ static const struct observation of_coils = {.kspace = SET(SLICE_coil_kspace) | S
 static const struct observation of_complex = {.kspace = SET(SLICE_kspace), .open = observe_complex_open};
 static const struct observation of_complex_coil = {.kspace = SET(SLICE_coil_kspace), .open = observe_complex_open};
 
+bool observation_of_coils(const struct options *options) {
+  return options->data.kspace == KSPACE_MEASURED || options->coils.simulate;
+}
+
 const struct observation *observation_chosen(const struct options *options) {
-  bool measured = options->data.kspace == KSPACE_MEASURED;
-  if (options->network.input == INPUT_COMPLEX) return measured ? &of_complex_coil : &of_complex;
-  if (measured) return &of_coils;
+  bool coils = observation_of_coils(options);
+  if (options->network.input == INPUT_COMPLEX) return coils ? &of_complex_coil : &of_complex;
+  if (coils) return &of_coils;
   return geometry_chosen(options)->columns ? &of_columns : &of_cells;
 }

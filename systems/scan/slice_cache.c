@@ -52,7 +52,7 @@ size_t slice_cache_rows(const struct world_setup *setup, const struct device *de
 
 bool slice_cache_planned(const struct options *options, size_t slices, size_t together) {
   size_t asked = options->data.window;
-  if (!asked || !together || options->data.kspace == KSPACE_MEASURED) return false;
+  if (!asked || !together || observation_of_coils(options)) return false;
   return (asked > together ? asked : together) < slices;
 }
 

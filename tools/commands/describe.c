@@ -8,6 +8,7 @@
 #include "systems/methods/methods.h"
 #include "systems/sampling/geometry.h"
 #include "systems/sampling/samplers.h"
+#include "systems/scan/observation.h"
 #include "systems/scan/reconstruction.h"
 #include "systems/scan/systems.h"
 #include "tools/commands/command.h"
@@ -359,7 +360,7 @@ static void print_keys_json(const struct call *call) {
 /* Says what a row of a table is, and whether there is one for each environment. The rows of SLICE, and its
  * coils, are counted when the data are read. */
 static const char *row_of(const struct options *options, uint8_t table, bool *each) {
-  bool coils = options->data.kspace == KSPACE_MEASURED;
+  bool coils = observation_of_coils(options);
   *each = table != TABLE_SLICE && table != TABLE_SCENE;
   return table == TABLE_SCENE     ? "scene"
          : table == TABLE_SLICE   ? coils ? "slice of one coil" : "slice"

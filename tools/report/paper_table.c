@@ -49,11 +49,16 @@ static const char *row_of(struct arena *arena, const struct evaluation *evaluati
   static const char *const ranges[] = {"", ", range of the slice", ", range of the attribute"};
   const struct acquisition *setting = &run->acquisition;
   char size[SCAN_SHAPE_TEXT];
+  const char *coils = options->data.kspace == KSPACE_MEASURED ? ", measured k-space"
+                      : options->coils.simulate
+                          ? arena_text(arena, ", %u simulated coil%s", options->coils.simulate,
+                                       plural(options->coils.simulate))
+                          : "";
   return arena_text(arena, "N=%s x%u %s, %u + %u %ss, %zu slice%s (%.8s)%s%s",
                     scan_shape_text(&setting->shape, size), setting->acceleration, setting->horizon,
                     setting->initial_lines, setting->budget, geometry_of(setting)->one, evaluation->slices,
                     plural(evaluation->slices), evaluation->dataset.hash, ranges[options->data.range],
-                    options->data.kspace == KSPACE_MEASURED ? ", measured k-space" : "");
+                    coils);
 }
 
 static size_t find_row(const struct paper_table *table, const char *text, const struct paper_tested *tested) {
