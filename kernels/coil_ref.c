@@ -99,6 +99,40 @@ void coil_scale_prepare(struct host_args *args, struct random *random) {
     ((float *)args->in[1])[i] = ldexpf(1, (int)(random_u32(random) % 20) - 10);
 }
 
+void coil_join_reference(const struct host_args *args) {
+  size_t slice = args->value[3].u, most = args->value[4].u, coils = args->value[5].u, height = args->value[6].u,
+         width = args->value[7].u;
+  const float *planes = args->in[0], *maps = args->in[1];
+  for (size_t i = 0; i < height * width; i++) {
+    size_t x = (i % width + width - width / 2) % width, y = (i / width + height - height / 2) % height;
+    double re = 0, im = 0, square = 0;
+    for (size_t coil = 0; coil < coils; coil++) {
+      const float *map = maps + 2 * ((slice * most + coil) * height * width + i);
+      const float *value = planes + 2 * ((coil * height + y) * width + x);
+      re += (double)map[0] * (double)value[0] + (double)map[1] * (double)value[1];
+      im += (double)map[0] * (double)value[1] - (double)map[1] * (double)value[0];
+      square += (double)map[0] * (double)map[0] + (double)map[1] * (double)map[1];
+    }
+    ((float *)args->out[2])[slice * height * width + i] =
+        (float)(square > 0 ? (double)args->value[8].f * hypot(re, im) / square : 0);
+  }
+}
+
+void coil_join_prepare(struct host_args *args, struct random *random) {
+  uint32_t rows = (uint32_t)args->rows, width = 1;
+  float *maps = (float *)args->in[1];
+  for (uint32_t divisor = 2; divisor <= 13; divisor++)
+    if (rows % divisor == 0) width = divisor;
+  args->value[3].u = random_u32(random) % 3;
+  args->value[4].u = 3;
+  args->value[5].u = 1 + random_u32(random) % 3;
+  args->value[6].u = rows / width;
+  args->value[7].u = width;
+  args->value[8].f = (float)random_uniform(random);
+  for (size_t i = 0; i < 6 * args->table_rows[TABLE_SLICE] * args->height * args->width; i++)
+    maps[i] = random_u32(random) % 4 ? (maps[i] < 0 ? -0.2f : 0.2f) + maps[i] : 0;
+}
+
 /* ---- simulated coils -------------------------------------------------------------------------------------- */
 
 static double even(uint32_t word) {

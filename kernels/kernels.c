@@ -39,6 +39,13 @@ extern const struct source kernel_sources[]; /* made at build time from the .cl 
    OUT(F32, "magnitude_mean", ENV, ONE), OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "most"),            \
    VALUE(U32, "scans")}
 
+#define OBSERVE_MAPS_ARGS                                                                                    \
+  {IN(U32, "slice", ENV, ONE),          IN(U8, "mask", ENV, A),          IN(U32, "coils", SLICE, ONE),       \
+   IN(C64, "coil_kspace", SLICE, CHW),  IN(C64, "maps", SLICE, CHW),     IN(U32, "cells", SHARED, HW),        \
+   IN(C64, "phase", SHARED, W),         IN(C64, "column_phase", SHARED, H), INOUT(C64, "work", ENV, CHW),     \
+   OUT(REAL, "magnitude", ENV, HW),     OUT(F32, "magnitude_mean", ENV, ONE),                                \
+   OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "most"),              VALUE(U32, "scans")}
+
 #define PAIR_ARGS                                                                                            \
   IN(U32, "slice", ENV, ONE), IN(F32, "reconstruction", ENV, HW), IN(F32, "image", SLICE, HW),               \
       IN(F32, "mean", SLICE, ONE), IN(F32, "std", SLICE, ONE), IN(F32, "data_range", SLICE, ONE)
@@ -165,6 +172,10 @@ static const struct kernel_desc rows[] = {
      OBSERVE_COILS_ARGS, observe_coils_reference, observe_coils_prepare, NULL, 3e-6},
     {"observe_coils_fft", "observe.cl", "the same by two-factor transforms", LAUNCH_GROUP, 256,
      OBSERVE_COILS_ARGS, observe_coils_reference, observe_coils_prepare, observe_cells_fft_fits, 3e-6},
+    {"observe_maps_direct", "observe.cl", "single cells of all coils, combined by maps, by sums", LAUNCH_GROUP, 64,
+     OBSERVE_MAPS_ARGS, observe_maps_reference, observe_maps_prepare, NULL, 1e-5},
+    {"observe_maps_fft", "observe.cl", "the same by two-factor transforms", LAUNCH_GROUP, 256,
+     OBSERVE_MAPS_ARGS, observe_maps_reference, observe_maps_prepare, observe_cells_fft_fits, 1e-5},
     {"image_normalise", "image.cl", "mean, deviation, peak and unit of a slice", LAUNCH_GROUP, 256,
      {IN(F32, "image", SLICE, HW), INOUT(F32, "mean", SLICE, ONE), INOUT(F32, "std", SLICE, ONE),
       INOUT(F32, "peak", SLICE, ONE), INOUT(F32, "unit", SLICE, ONE), VALUE(U32, "first")},
@@ -214,6 +225,10 @@ static const struct kernel_desc rows[] = {
      {INOUT(C64, "coil_kspace", SLICE, CHW), IN(F32, "unit", SLICE, ONE), VALUE(U32, "most"),
       VALUE(F32, "factor")},
      coil_scale_reference, coil_scale_prepare, NULL, 0},
+    {"coil_join", "coil.cl", "coil images combined by maps", LAUNCH_ITEM, 64,
+     {IN(C64, "planes", ENV, HW), IN(C64, "maps", SLICE, CHW), INOUT(F32, "image", SLICE, HW), VALUE(U32, "slice"),
+      VALUE(U32, "most"), VALUE(U32, "coils"), VALUE(U32, "height"), VALUE(U32, "width"), VALUE(F32, "factor")},
+     coil_join_reference, coil_join_prepare, NULL, 1e-5},
     {"coil_simulate", "coil.cl", "images of simulated coils", LAUNCH_ITEM, 64,
      {IN(F32, "image", SLICE, HW), IN(F32, "unit", SLICE, ONE), IN(C64, "maps", ENV, ONE), OUT(C64, "planes", ENV, ONE),
       VALUE(U32, "slice"), VALUE(U32, "seed"), VALUE(U32, "number"), VALUE(U32, "height"), VALUE(U32, "width")},

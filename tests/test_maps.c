@@ -132,6 +132,7 @@ static bool open_bench(struct bench *bench, struct device *device, struct error 
   struct simulation_plan plan = {.slices = bench->dataset.slice_count,
                                  .envs = bench->dataset.slice_count,
                                  .coils = dataset_coils(&bench->dataset),
+                                 .images = IMAGES_EVERY_STEP,
                                  .columns = SET(SLICE_maps)};
   return simulation_open(&bench->simulation, device, &options, &plan, error) &&
          load_simulation(&bench->simulation, &bench->dataset, &options, folder.arena, &bench->report, error);
@@ -250,6 +251,74 @@ static void ones_are_ones(void **state) {
   for (size_t i = 0; i < COILS * PIXELS; i++) energy += pow(cabsf(kspace[i]) * unit, 2);
   for (size_t i = 0; i < PIXELS; i++) own += pow(image[i], 2);
   assert_true(fabs(energy / own - 1) < 1e-4);
+  close_bench(&bench);
+}
+
+/* ---- coils combined by maps -------------------------------------------------------------------------------
+ */
+
+static void observe_all(struct bench *bench, size_t envs) {
+  struct simulation *simulation = &bench->simulation;
+  struct acquisition acquisition;
+  struct error error;
+  uint8_t mask[N];
+  assert_good(acquisition_plan(&acquisition, &options, 4, "base", &error), &error);
+  assert_good(simulation_set(simulation, &acquisition, sampler_find("random", &error), &error), &error);
+  simulation_restart(simulation, 0, envs);
+  memset(mask, 1, N);
+  for (size_t env = 0; env < envs; env++) support_put(simulation->world, ENV_mask, env, 1, mask);
+  const struct system *system = &simulation->begin.system[1];
+  struct world_use before = world_enter(simulation->world, system);
+  system->run(simulation->world, system->context);
+  world_leave(simulation->world, before);
+  assert_good(device_finish(simulation->device, &error), &error);
+}
+
+/* Coils saw the body through maps whose squares sum to 1: combined by these they are the body, in truth and
+ * in what a scan of all lines observes. */
+static void truth_and_observation_are_combined_by_maps(void **state) {
+  static float image[PIXELS], magnitude[PIXELS];
+  struct bench bench;
+  struct error error;
+  float unit;
+  options.coils.maps = MAPS_FILE;
+  options.coils.combine = COMBINE_MAPS;
+  options.data.scale = 0.5;
+  write_file(&(struct file){"a.h5", COILS, COILS, WIDTH, false});
+  assert_good(open_bench(&bench, *state, &error), &error);
+  observe_all(&bench, 2);
+  for (size_t slice = 0; slice < 2; slice++) {
+    support_get(bench.simulation.world, SLICE_image, slice, 1, image);
+    support_get(bench.simulation.world, SLICE_unit, slice, 1, &unit);
+    support_get(bench.simulation.world, ENV_magnitude, slice, 1, magnitude);
+    for (size_t i = 0; i < PIXELS; i++) {
+      assert_true(fabs(image[i] - 2 * body_at(place_y(i / N), place_x(i % N))) < 2e-5);
+      assert_true(fabsf(magnitude[i] * unit - image[i]) < 2e-5F);
+    }
+  }
+  close_bench(&bench);
+}
+
+/* Where maps are cropped, neither has a signal. */
+static void what_no_coil_sees_is_zero(void **state) {
+  static float image[PIXELS], magnitude[PIXELS];
+  static float complex maps[COILS * PIXELS];
+  struct bench bench;
+  struct error error;
+  size_t cropped = 0;
+  options.coils.combine = COMBINE_MAPS;
+  write_file(&(struct file){"a.h5", COILS, 0, 0, false});
+  assert_good(open_bench(&bench, *state, &error), &error);
+  observe_all(&bench, 2);
+  support_get(bench.simulation.world, SLICE_maps, 0, 1, maps);
+  support_get(bench.simulation.world, SLICE_image, 0, 1, image);
+  support_get(bench.simulation.world, ENV_magnitude, 0, 1, magnitude);
+  for (size_t i = 0; i < PIXELS; i++) {
+    if (maps[i] != 0) continue;
+    cropped++;
+    assert_true(image[i] == 0 && magnitude[i] == 0);
+  }
+  assert_true(cropped > 20 && cropped < PIXELS - 20);
   close_bench(&bench);
 }
 
@@ -463,6 +532,8 @@ int main(void) {
       TEST(maps_are_made_of_acquired_lines),
       TEST(maps_of_the_file_lie_where_its_images_do),
       TEST(ones_are_ones),
+      TEST(truth_and_observation_are_combined_by_maps),
+      TEST(what_no_coil_sees_is_zero),
       TEST(simulated_coils_see_the_image),
       TEST(noise_is_the_slices_own),
       TEST(simulated_coils_are_calibrated),

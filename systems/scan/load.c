@@ -258,6 +258,7 @@ static bool take_slice(struct load *load, const struct reader_slice *slice, stru
 static bool is_wanted(const struct load *load, const struct reader_slice *slice) {
   size_t most = load->options->data.most;
   if (load->rows < load->capacity) return true;
+  if (load->options->coils.combine == COMBINE_MAPS) return false; /* images are made of those that are loaded */
   return slice->volume == load->volume && load->options->data.range == RANGE_VOLUME &&
          (!most || load->rows + load->rest < most);
 }
@@ -410,6 +411,10 @@ static bool make_maps(struct load *load, struct error *error) {
   return maps_make(load->world, load->dataset, load->options, load->report, load->rows, error);
 }
 
+static bool combine_coils(struct load *load, struct error *error) {
+  return maps_combine(load->world, load->dataset, load->options, load->report, load->rows, error);
+}
+
 static bool simulate_coils(struct load *load, struct error *error) {
   if (!world_has(load->world, SLICE_coil_kspace)) return true;
   log_info("%u simulated coils a slice: maps of a birdcage, a smooth phase, noise of %g of the image's deviation",
@@ -423,7 +428,8 @@ static bool prepare(struct load *load, struct error *error) {
   world_set_rows(load->world, TABLE_SLICE, load->rows);
   if (load->options->coils.simulate)
     return transform_rows(load->world, 0, load->rows, error) && simulate_coils(load, error) && make_maps(load, error);
-  return make_maps(load, error) && transform_rows(load->world, 0, load->rows, error) && scale_coils(load, error);
+  return make_maps(load, error) && combine_coils(load, error) && transform_rows(load->world, 0, load->rows, error) &&
+         scale_coils(load, error);
 }
 
 /* Where slices are from, and what tells more of them. */

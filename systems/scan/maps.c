@@ -1,6 +1,7 @@
 #include "systems/scan/maps.h"
 
 #include "engine/base/log.h"
+#include "engine/device/fft.h"
 #include "systems/sampling/acquisition.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/espirit.h"
@@ -220,4 +221,47 @@ bool maps_make(struct world *world, const struct dataset *dataset, const struct 
     if (!make_run(world, dataset, options, names, first, next - first, error)) return false;
   }
   return true;
+}
+
+/* ---- the truth ---------------------------------------------------------------------------------------- */
+
+static const struct system combine = {.name = "combine_coils",
+                                      .doc = "images: coil images combined by maps",
+                                      .reads = SET(SLICE_coil_kspace) | SET(SLICE_maps),
+                                      .parts = SET(SLICE_image),
+                                      .loads = true};
+
+/* Coils that the slice lacks are transformed with the others, and not looked at. */
+static void combine_slice(struct world *world, struct fft *fft, cl_mem planes, size_t row, size_t coils,
+                          double scale) {
+  size_t bytes = world_column_bytes(world, SLICE_coil_kspace), pixels = world_shape(world, SHAPE_HW);
+  device_copy(world_device(world), world_in(world, SLICE_coil_kspace).as.m, row * bytes, planes, 0, bytes);
+  fft_run(fft, FFT_INVERSE, planes);
+  kernel_run(world_kernels(world), "coil_join", pixels,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_C64, planes), world_in(world, SLICE_maps),
+                  world_part(world, SLICE_image), arg_u32((uint32_t)row),
+                  arg_u32((uint32_t)(world_shape(world, SHAPE_CHW) / pixels)), arg_u32((uint32_t)coils),
+                  arg_u32((uint32_t)world_height(world)), arg_u32((uint32_t)world_width(world)),
+                  arg_f32((float)(1 / scale))));
+}
+
+bool maps_combine(struct world *world, const struct dataset *dataset, const struct options *options,
+                  const struct load_report *report, size_t slices, struct error *error) {
+  struct device *device = world_device(world);
+  size_t bytes = 8 * world_shape(world, SHAPE_CHW);
+  struct fft fft = {0};
+  if (options->coils.combine != COMBINE_MAPS || !world_has(world, SLICE_maps)) return true;
+  cl_mem planes = device_buffer(device, bytes, "coil images of a slice", error);
+  bool good = planes && kernel_need(world_kernels(world), "coil_join", error) &&
+              fft_open(&fft, device, world_height(world), world_width(world),
+                       world_shape(world, SHAPE_CHW) / world_shape(world, SHAPE_HW), error);
+  struct world_use before = world_enter(world, &combine);
+  for (size_t i = 0; good && i < slices; i++)
+    combine_slice(world, &fft, planes, i, coils_of(options, &dataset->volumes[report->names[i].volume]),
+                  options->data.scale);
+  world_leave(world, before);
+  good = good && device_finish(device, error);
+  fft_close(&fft);
+  device_release(device, planes, bytes);
+  return good;
 }

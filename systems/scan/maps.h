@@ -25,5 +25,8 @@ void maps_write(struct world *world, size_t row, const struct volume *volume, co
  * has none. */
 bool maps_make(struct world *world, const struct dataset *dataset, const struct options *options,
                const struct load_report *report, size_t slices, struct error *error);
+/* coils.combine maps: SLICE.image anew, of coil images combined by maps. */
+bool maps_combine(struct world *world, const struct dataset *dataset, const struct options *options,
+                  const struct load_report *report, size_t slices, struct error *error);
 
 #endif
