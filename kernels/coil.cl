@@ -117,3 +117,18 @@ __kernel void coil_noise(__global float2 *restrict planes, __global const float 
   float size = sqrt(-2.0f * log(((float)words.x + 0.5f) * 0x1p-32f)), angle = (float)words.y * 0x1p-31f;
   planes[row] += factor * std[slice] / unit[slice] * size * (float2)(cospi(angle), sinpi(angle));
 }
+
+/* Coils mixed by a matrix [of the one][of the other]: `mixed` [out][samples] of `kspace` [coils][samples]. A row is a sample of
+ * `mixed`. */
+__kernel void coil_mix(__global const float2 *restrict kspace, __global const float2 *restrict matrix,
+                       __global float2 *restrict mixed, uint coils, uint samples, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  __global const float2 *own = matrix + row / samples * coils;
+  float2 sum = (float2)(0.0f, 0.0f);
+  for (uint coil = 0u; coil < coils; coil++) {
+    float2 a = own[coil], b = kspace[(size_t)coil * samples + row % samples];
+    sum += (float2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+  }
+  mixed[row] = sum;
+}

@@ -195,3 +195,26 @@ void coil_noise_prepare(struct host_args *args, struct random *random) {
   args->value[6].u = random_u32(random);
   for (size_t i = 0; i < args->table_rows[TABLE_SLICE]; i++) ((float *)args->in[2])[i] = ldexpf(1, -(int)(i % 5));
 }
+
+/* ---- mixed coils ------------------------------------------------------------------------------------------ */
+
+void coil_mix_reference(const struct host_args *args) {
+  size_t coils = args->value[3].u, samples = args->value[4].u;
+  const float *kspace = args->in[0], *matrix = args->in[1];
+  float *mixed = args->out[2];
+  for (size_t i = 0; i < args->rows; i++) {
+    double re = 0, im = 0;
+    for (size_t coil = 0; coil < coils; coil++) {
+      const float *a = matrix + 2 * (i / samples * coils + coil), *b = kspace + 2 * (coil * samples + i % samples);
+      re += (double)a[0] * (double)b[0] - (double)a[1] * (double)b[1];
+      im += (double)a[0] * (double)b[1] + (double)a[1] * (double)b[0];
+    }
+    mixed[2 * i] = (float)re;
+    mixed[2 * i + 1] = (float)im;
+  }
+}
+
+void coil_mix_prepare(struct host_args *args, struct random *random) {
+  args->value[3].u = 1 + random_u32(random) % 4;
+  args->value[4].u = 1 + random_u32(random) % 40;
+}

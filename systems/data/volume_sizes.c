@@ -27,5 +27,6 @@ size_t volume_sample_floats(const struct volume *volume) {
 }
 
 size_t volume_slice_floats(const struct volume *volume) {
-  return volume_sample_floats(volume) + 2 * volume->map_coils * volume->map_height * volume->map_width;
+  return volume_sample_floats(volume) + 2 * volume->map_coils * volume->map_height * volume->map_width +
+         2 * volume->noise_coils * volume->noise_samples;
 }

@@ -6,6 +6,7 @@
 #include "systems/data/reader.h"
 #include "systems/scan/coil.h"
 #include "systems/scan/maps.h"
+#include "systems/scan/mix.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/simulation.h"
 #include "systems/scan/simulated.h"
@@ -30,9 +31,10 @@ struct load {
   struct arena *arena;
   struct load_report *report;
   struct coil_plan coils;
+  struct mix mix;                          /* where coils are whitened or compressed */
   struct spectra spectra;                  /* where the files' own k-space is kept */
   float *image, *crop;                     /* one slice before and after the crop */
-  float *kspace;                           /* one slice's, cut (data.crop) */
+  float *kspace, *mixed;                   /* one slice's, cut (data.crop); of mixed coils */
   size_t rows, capacity;                   /* slices taken so far; at most */
   size_t volume, volume_start;             /* the volume being read and its first row */
   size_t constant_before, excluded_before; /* the report's counts at its start */
@@ -49,16 +51,26 @@ static void scale_image(struct load *load) {
   for (size_t i = 0; i < pixels; i++) load->crop[i] = (float)(load->crop[i] / load->options->data.scale);
 }
 
+/* The slice's k-space with the coils that it is to have; NULL: refused. */
+static const float *mix_coils(struct load *load, const struct volume *volume, const float *data, struct error *error) {
+  const float *noise = data + volume_slice_floats(volume) - 2 * volume->noise_coils * volume->noise_samples;
+  bool good = mix_run(&load->mix, world_device(load->world), world_kernels(load->world), volume, load->options, data,
+                      noise, load->mixed, error);
+  return good ? load->mixed : NULL;
+}
+
 static bool make_image(struct load *load, const struct volume *volume, const float *data,
                        struct error *error) {
   const struct scan_shape shape = scan_shape_of(load->options);
   const float *image = data;
   if (volume->from_kspace) {
     struct volume cut = *volume;
+    if (mix_wanted(volume, load->options) && !(data = mix_coils(load, volume, data, error))) return false;
+    cut.coils = volume->made_coils;
     if (volume->kspace_height) {
+      volume_crop_kspace(&cut, data, load->kspace);
       cut.height = volume->kspace_height;
       cut.width = volume->kspace_width;
-      volume_crop_kspace(volume, data, load->kspace);
       data = load->kspace;
     }
     if (!coil_plan_for(&load->coils, world_device(load->world), world_kernels(load->world), &cut, error) ||
@@ -163,7 +175,7 @@ static struct system load_slice_of(const struct world *world) {
 }
 
 static void write_numbers(struct load *load, const struct volume *volume, uint32_t index) {
-  const uint32_t simulated = load->options->coils.simulate, coils = simulated ? simulated : (uint32_t)volume->coils,
+  const uint32_t simulated = load->options->coils.simulate, coils = simulated ? simulated : (uint32_t)volume->made_coils,
                  number = (uint32_t)load->rows;
   struct world *world = load->world;
   const struct system row = load_slice_of(world);
@@ -401,6 +413,16 @@ static size_t largest_kspace(const struct dataset *dataset) {
   return most;
 }
 
+static size_t largest_mixed(const struct dataset *dataset, const struct options *options) {
+  size_t most = 1;
+  for (size_t v = 0; v < dataset->volume_count; v++) {
+    const struct volume *volume = &dataset->volumes[v];
+    size_t floats = 2 * volume->made_coils * volume->height * volume->width;
+    if (mix_wanted(volume, options) && floats > most) most = floats;
+  }
+  return most;
+}
+
 /* Units are known only now. */
 static bool scale_coils(struct load *load, struct error *error) {
   if (!world_has(load->world, SLICE_coil_kspace)) return true;
@@ -450,10 +472,12 @@ static bool load_all(struct load *load, struct error *error) {
   load->crop = ARENA_NEW(load->arena, float, world_height(load->world) * world_width(load->world));
   load->doubts = doubts_open(load->arena);
   load->kspace = ARENA_NEW(load->arena, float, largest_kspace(load->dataset));
+  load->mixed = ARENA_NEW(load->arena, float, largest_mixed(load->dataset, load->options));
   maps_clear(load->world);
   bool good = read_slices(load, error);
   spectra_close(&load->spectra);
   coil_close(&load->coils);
+  mix_close(&load->mix);
   if (good && !load->rows)
     good = fail_file(
         error,

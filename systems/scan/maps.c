@@ -66,6 +66,14 @@ bool maps_check(const struct options *options, size_t coils, component_set colum
         "this needs coil sensitivities, these slices have %zu coils, and coils.maps is none; set it to "
         "prescan to make them of the middle of k-space, to acquired, file or ones",
         coils);
+  if (options->coils.maps == MAPS_FILE && (options->coils.compress || options->coils.whiten))
+    return fail_usage(error, "coils.maps is file, whose maps are of the file's own coils, and %s changes them; set it to %s, "
+                             "or coils.maps to prescan",
+                      options->coils.compress ? "coils.compress" : "coils.whiten",
+                      options->coils.compress ? "0" : "none");
+  if (options->data.range == RANGE_ATTRIBUTE && options->coils.whiten)
+    return fail_usage(error, "coils.whiten is not none, which makes the noise 1, and data.range attribute, of the file's own "
+                             "units; set data.range to volume or slice");
   return options->coils.maps != MAPS_ACQUIRED || maps_lines(options, &lines, error);
 }
 
@@ -196,7 +204,7 @@ static bool calibrate_slices(struct world *world, const struct options *options,
 }
 
 static size_t coils_of(const struct options *options, const struct volume *volume) {
-  return options->coils.simulate ? options->coils.simulate : volume->coils;
+  return options->coils.simulate ? options->coils.simulate : volume->made_coils;
 }
 
 static bool make_run(struct world *world, const struct dataset *dataset, const struct options *options,
