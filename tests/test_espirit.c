@@ -1,9 +1,9 @@
-/* Coil sensitivities (systems/scan/espirit.h): against ESPIRiT in double as its paper has it, by singular
+/* Coil sensitivities (systems/coils/espirit.h): against ESPIRiT in double as its paper has it, by singular
  * vectors of the patches and transforms of padded kernels, and against BART where it is installed. */
 #include "components/components.h"
 #include "engine/files/store.h"
 #include "kernels/kernels.h"
-#include "systems/scan/espirit.h"
+#include "systems/coils/espirit.h"
 #include "tests/support.h"
 
 #include <complex.h>

@@ -1,9 +1,10 @@
 /* Coil sensitivities of loaded slices (coils.maps): of the file, of the middle of k-space, of single coils;
  * where they lie; and what is refused. Of coils whose maps are known. */
-#include "systems/scan/maps.h"
+#include "systems/coils/maps.h"
 
 #include "engine/files/store.h"
 #include "systems/sampling/acquisition.h"
+#include "systems/scan/load.h"
 #include "systems/scan/systems.h"
 #include "tests/support.h"
 

@@ -1,6 +1,6 @@
-/* Coils whitened and compressed before everything else (systems/scan/mix.h): against covariances, and BART
+/* Coils whitened and compressed before everything else (systems/coils/mix.h): against covariances, and BART
  * where it is installed; and slices of files whose coils are mixed. */
-#include "systems/scan/mix.h"
+#include "systems/coils/mix.h"
 
 #include "engine/files/store.h"
 #include "kernels/kernels.h"

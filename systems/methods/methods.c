@@ -1,10 +1,10 @@
 #include "systems/methods/methods.h"
 
 #include "engine/base/log.h"
+#include "systems/coils/simulated.h"
 #include "systems/methods/evaluate.h"
 #include "systems/methods/start.h"
 #include "systems/scan/augment.h"
-#include "systems/scan/observation.h"
 
 #include <errno.h>
 #include <math.h>
@@ -43,7 +43,7 @@ static bool add_stage(struct lists *lists, const struct options *options, size_t
 /* What data would tell. */
 static void note_assumed(struct lists *lists, const struct options *options) {
   bool there = file_is_there(options->data.path) || folder_is_there(options->data.path);
-  if (observation_of_coils(options)) return;
+  if (simulated_or_measured(options)) return;
   if (!options->data.window) lists_note(lists, "assumed", "all slices fit on the device (data.window is 0)");
   if (options->data.window && !there)
     lists_note(lists, "assumed", "there are more slices than data.window (data.path is not there)");

@@ -1,6 +1,6 @@
 #include "systems/scan/augment.h"
 
-#include "systems/scan/observation.h"
+#include "systems/coils/simulated.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ bool augment_read(struct augment *augment, const struct options *options, struct
   for (uint32_t kind; (words = option_next(words, word, sizeof word)); augment->kinds |= kind)
     if (!(kind = kind_of(word)))
       return fail_usage(error, "data.augment has '%s'; it must be a list of flips, shifts and turns", word);
-  if (!augment->kinds || !observation_of_coils(options)) return true;
+  if (!augment->kinds || !simulated_or_measured(options)) return true;
   if (options->coils.simulate)
     return fail_usage(error,
                       "data.augment is [%s] and coils.simulate %u: coils see images that stay where they are; set "

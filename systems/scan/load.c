@@ -1,15 +1,15 @@
 #include "systems/scan/load.h"
 
 #include "engine/base/log.h"
+#include "systems/coils/maps.h"
+#include "systems/coils/mix.h"
+#include "systems/coils/simulated.h"
 #include "systems/data/format.h"
 #include "systems/data/doubts.h"
 #include "systems/data/reader.h"
 #include "systems/scan/coil.h"
-#include "systems/scan/maps.h"
-#include "systems/scan/mix.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/simulation.h"
-#include "systems/scan/simulated.h"
 #include "systems/scan/spectra.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/transform.h"
@@ -430,18 +430,18 @@ static bool scale_coils(struct load *load, struct error *error) {
 }
 
 static bool make_maps(struct load *load, struct error *error) {
-  return maps_make(load->world, load->dataset, load->options, load->report, load->rows, error);
+  return maps_make(load->world, load->dataset, load->options, load->report->names, load->rows, error);
 }
 
 static bool combine_coils(struct load *load, struct error *error) {
-  return maps_combine(load->world, load->dataset, load->options, load->report, load->rows, error);
+  return maps_combine(load->world, load->dataset, load->options, load->report->names, load->rows, error);
 }
 
 static bool simulate_coils(struct load *load, struct error *error) {
   if (!world_has(load->world, SLICE_coil_kspace)) return true;
   log_info("%u simulated coils a slice: maps of a birdcage, a smooth phase, noise of %g of the image's deviation",
            load->options->coils.simulate, load->options->coils.noise);
-  return simulated_fill(load->world, load->dataset, load->options, load->report, load->rows, error);
+  return simulated_fill(load->world, load->dataset, load->options, load->report->names, load->rows, error);
 }
 
 /* With a cache all of the world's rows are in use. */

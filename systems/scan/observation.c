@@ -1,5 +1,6 @@
 #include "systems/scan/observation.h"
 
+#include "systems/coils/simulated.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/systems.h"
 
@@ -18,12 +19,8 @@ static const struct observation of_maps = {.kspace = SET(SLICE_coil_kspace) | SE
 static const struct observation of_complex = {.kspace = SET(SLICE_kspace), .open = observe_complex_open};
 static const struct observation of_complex_coil = {.kspace = SET(SLICE_coil_kspace), .open = observe_complex_open};
 
-bool observation_of_coils(const struct options *options) {
-  return options->data.kspace == KSPACE_MEASURED || options->coils.simulate;
-}
-
 const struct observation *observation_chosen(const struct options *options) {
-  bool coils = observation_of_coils(options);
+  bool coils = simulated_or_measured(options);
   if (options->network.input == INPUT_COMPLEX) return coils ? &of_complex_coil : &of_complex;
   if (coils) return options->coils.combine == COMBINE_MAPS ? &of_maps : &of_coils;
   return geometry_chosen(options)->columns ? &of_columns : &of_cells;

@@ -17,8 +17,6 @@ struct observation {
   bool cells;    /* it looks actions up in SCENE.cells */
 };
 
-/* Whether slices have coils of their own: measured ones, or simulated ones (coils.simulate). */
-bool observation_of_coils(const struct options *options);
 /* Chooses by the scene's geometry, data.kspace and network.input. */
 const struct observation *observation_chosen(const struct options *options);
 

@@ -1,9 +1,10 @@
 /* Opening a simulation, setting what it scans by, and scanning. */
 #include "kernels/kernels.h"
+#include "systems/coils/maps.h"
+#include "systems/coils/simulated.h"
 #include "systems/sampling/exact_chances.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/load.h"
-#include "systems/scan/maps.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"
 #include "systems/networks/loss.h"
@@ -32,7 +33,7 @@ static size_t coils_of(const struct options *options, const struct simulation_pl
 static bool check_kspace(const struct options *options, const struct simulation_plan *plan,
                          struct error *error) {
   bool simulated = options->coils.simulate;
-  if (!observation_of_coils(options)) return true;
+  if (!simulated_or_measured(options)) return true;
   if ((plan->deciders & DECIDES_SEQUENCE) && !is_complex(options))
     return fail_usage(error, "%s, and the samplers tau_step and tau_step_best transform images; set it to %s",
                       simulated ? "coils.simulate is above 0" : "data.kspace is measured", simulated ? "0" : "image");
@@ -60,7 +61,7 @@ static bool check_input(const struct options *options, const struct simulation_p
   if ((plan->metrics || plan->images == IMAGES_AT_END) && !plan->network)
     return fail_usage(error, "network.input is complex, and no reconstructor is named; give --reconstructor "
                              "FILE, or set it to magnitude for zero-filled images");
-  if (!observation_of_coils(options) || coils_of(options, plan) == 1) return true;
+  if (!simulated_or_measured(options) || coils_of(options, plan) == 1) return true;
   if (options->coils.simulate)
     return fail_usage(error,
                       "network.input is complex and coils.simulate %u: a network takes one complex image; set "
@@ -118,7 +119,7 @@ static bool open_world(struct simulation *simulation, struct error *error) {
                               .height = scan.height,
                               .width = scan.width,
                               .half = simulation->options->world.observation == OBSERVATION_F16};
-  bool coils = observation_of_coils(simulation->options);
+  bool coils = simulated_or_measured(simulation->options);
   setup.columns = load_columns(simulation->options) | simulation->scan.touched | decide_columns(simulation) |
                   plan->columns | SET(SCENE_initial) | SET(SCENE_phase);
   if (!observation_chosen(simulation->options)->rank_one) setup.columns &= ~SET(ENV_base);

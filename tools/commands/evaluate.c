@@ -1,4 +1,5 @@
 /* Every sampler over all slices at every setting: table, curves, per-slice numbers, masks and images. */
+#include "systems/coils/maps.h"
 #include "systems/methods/evaluate.h"
 #include "engine/base/log.h"
 #include "engine/base/text.h"
@@ -78,11 +79,12 @@ static void print_table(const struct evaluation *evaluation, const struct option
     for (size_t r = first; r < first + count; r++) print_result(options, &evaluation->runs[r]);
     paired_print(evaluation, first, count, shown, stdout);
   }
-  printf("\nmean +- population standard deviation over scans; data range by %s; %s\n",
+  const char *coils = maps_text(options, evaluation->arena);
+  printf("\nmean +- population standard deviation over scans; data range by %s; %s%s%s\n",
          options->data.range == RANGE_VOLUME  ? "volume"
          : options->data.range == RANGE_SLICE ? "slice"
                                               : "attribute max",
-         text_shown(evaluation->arena, evaluation->reconstructor));
+         text_shown(evaluation->arena, evaluation->reconstructor), *coils ? "; " : "", coils);
 }
 
 /* ---- JSON lines ---------------------------------------------------------------------------------------- */

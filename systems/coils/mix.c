@@ -1,4 +1,4 @@
-#include "systems/scan/mix.h"
+#include "systems/coils/mix.h"
 
 #include "engine/base/log.h"
 

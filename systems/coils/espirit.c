@@ -1,4 +1,4 @@
-#include "systems/scan/espirit.h"
+#include "systems/coils/espirit.h"
 
 #include "engine/base/log.h"
 

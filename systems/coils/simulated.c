@@ -1,7 +1,9 @@
-#include "systems/scan/simulated.h"
+#include "systems/coils/simulated.h"
 
+#include "components/components.h"
 #include "engine/base/hash.h"
 #include "engine/device/fft.h"
+#include "engine/ecs/system.h"
 
 #include <complex.h>
 #include <math.h>
@@ -17,6 +19,10 @@ static const struct system load_maps = {.name = "load_simulated_maps",
                                         .doc = "sensitivities of simulated coils",
                                         .parts = SET(SLICE_maps),
                                         .loads = true};
+
+bool simulated_or_measured(const struct options *options) {
+  return options->data.kspace == KSPACE_MEASURED || options->coils.simulate;
+}
 
 /* ---- maps -------------------------------------------------------------------------------------------------
  */
@@ -99,22 +105,22 @@ static void close_coils(struct coils *coils) {
   device_release(device, coils->planes, 8 * coils->samples);
 }
 
-static void see_slices(struct coils *coils, const struct dataset *dataset, const struct load_report *report,
+static void see_slices(struct coils *coils, const struct dataset *dataset, const struct slice_name *names,
                        size_t slices) {
   struct world_use before = world_enter(coils->world, &simulate);
   for (size_t i = 0; i < slices; i++)
-    see_slice(coils, i, seed_of(&dataset->volumes[report->names[i].volume]),
-              (uint32_t)report->names[i].slice);
+    see_slice(coils, i, seed_of(&dataset->volumes[names[i].volume]),
+              (uint32_t)names[i].slice);
   world_leave(coils->world, before);
 }
 
 bool simulated_fill(struct world *world, const struct dataset *dataset, const struct options *options,
-                    const struct load_report *report, size_t slices, struct error *error) {
+                    const struct slice_name *names, size_t slices, struct error *error) {
   struct coils coils = {
       .world = world, .count = options->coils.simulate, .noise = (float)options->coils.noise};
   struct arena *arena = arena_open();
   bool good = open_coils(&coils, arena, error);
-  if (good) see_slices(&coils, dataset, report, slices);
+  if (good) see_slices(&coils, dataset, names, slices);
   for (size_t i = 0; good && i < slices && options->coils.maps == MAPS_FILE && world_has(world, SLICE_maps);
        i++)
     world_put(world, &load_maps, SLICE_maps, i, 1, coils.host_maps);

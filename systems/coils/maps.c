@@ -1,11 +1,12 @@
-#include "systems/scan/maps.h"
+#include "systems/coils/maps.h"
 
 #include "engine/base/log.h"
 #include "engine/device/fft.h"
+#include "engine/ecs/system.h"
+#include "systems/coils/espirit.h"
+#include "systems/coils/simulated.h"
 #include "systems/sampling/acquisition.h"
 #include "systems/sampling/geometry.h"
-#include "systems/scan/espirit.h"
-#include "systems/scan/observation.h"
 
 #include <string.h>
 
@@ -37,7 +38,7 @@ static bool check_coils(const struct options *options, struct error *error) {
                           ? arena_text(arena, "coils.maps is %s", source_of(options, arena))
                       : options->coils.combine ? "coils.combine is maps"
                                                : NULL;
-  bool good = !asked || observation_of_coils(options) ||
+  bool good = !asked || simulated_or_measured(options) ||
               fail_usage(error,
                          "%s, and data.kspace image: an image has one coil; set data.kspace to measured, "
                          "coils.simulate to a "
@@ -75,6 +76,20 @@ bool maps_check(const struct options *options, size_t coils, component_set colum
     return fail_usage(error, "coils.whiten is not none, which makes the noise 1, and data.range attribute, of the file's own "
                              "units; set data.range to volume or slice");
   return options->coils.maps != MAPS_ACQUIRED || maps_lines(options, &lines, error);
+}
+
+/* ---- what results say ------------------------------------------------------------------------------- */
+
+const char *maps_text(const struct options *options, struct arena *arena) {
+  unsigned simulated = options->coils.simulate, fewer = options->coils.compress;
+  const char *text = simulated ? arena_text(arena, ", %u simulated coil%s", simulated, plural(simulated)) : "";
+  if (options->coils.whiten)
+    text = arena_text(arena, "%s, noise whitened by %s", text, options->coils.whiten == WHITEN_EDGE ? "edge" : "scan");
+  if (fewer) text = arena_text(arena, "%s, %u virtual coil%s", text, fewer, plural(fewer));
+  if (options->coils.maps != MAPS_NONE)
+    text = arena_text(arena, "%s, maps: %s%s", text, source_of(options, arena),
+                      options->coils.combine == COMBINE_MAPS ? ", combined by them" : "");
+  return *text ? text + 2 : text;
 }
 
 /* ---- lines -------------------------------------------------------------------------------------------- */
@@ -218,8 +233,7 @@ static bool make_run(struct world *world, const struct dataset *dataset, const s
 }
 
 bool maps_make(struct world *world, const struct dataset *dataset, const struct options *options,
-               const struct load_report *report, size_t slices, struct error *error) {
-  const struct slice_name *names = report->names;
+               const struct slice_name *names, size_t slices, struct error *error) {
   if (!world_has(world, SLICE_maps)) return true;
   for (size_t first = 0, next; first < slices; first = next) {
     size_t coils = coils_of(options, &dataset->volumes[names[first].volume]);
@@ -254,7 +268,7 @@ static void combine_slice(struct world *world, struct fft *fft, cl_mem planes, s
 }
 
 bool maps_combine(struct world *world, const struct dataset *dataset, const struct options *options,
-                  const struct load_report *report, size_t slices, struct error *error) {
+                  const struct slice_name *names, size_t slices, struct error *error) {
   struct device *device = world_device(world);
   size_t bytes = 8 * world_shape(world, SHAPE_CHW);
   struct fft fft = {0};
@@ -265,7 +279,7 @@ bool maps_combine(struct world *world, const struct dataset *dataset, const stru
                        world_shape(world, SHAPE_CHW) / world_shape(world, SHAPE_HW), error);
   struct world_use before = world_enter(world, &combine);
   for (size_t i = 0; good && i < slices; i++)
-    combine_slice(world, &fft, planes, i, coils_of(options, &dataset->volumes[report->names[i].volume]),
+    combine_slice(world, &fft, planes, i, coils_of(options, &dataset->volumes[names[i].volume]),
                   options->data.scale);
   world_leave(world, before);
   good = good && device_finish(device, error);

@@ -6,7 +6,9 @@
 #include "components/options.h"
 #include "engine/ecs/world.h"
 #include "systems/data/dataset.h"
-#include "systems/scan/load.h"
+
+/* Whether slices have coils of their own: measured ones, or these. */
+bool simulated_or_measured(const struct options *options);
 
 /* Maps [coils][height][width], float pairs, of coils on a circle of 1.5 half sides: 1/distance, the phase of
  * the place seen from the coil, and the coil's own; squares sum to 1 (sigpy's birdcage_maps without depth).
@@ -16,6 +18,6 @@ void simulated_maps(float *maps, size_t coils, size_t height, size_t width);
 /* Fills SLICE.coil_kspace of slices whose image, deviation and unit are there, and SLICE.maps where the world
  * has it and coils.maps is file. Waits. */
 bool simulated_fill(struct world *world, const struct dataset *dataset, const struct options *options,
-                    const struct load_report *report, size_t slices, struct error *error);
+                    const struct slice_name *names, size_t slices, struct error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* Coil sensitivities of the loaded slices, SLICE.maps: of the file, of the middle of k-space
- * (systems/scan/espirit.h), or 1. */
+ * (systems/coils/espirit.h), or 1. */
 #ifndef L2SR_SYSTEMS_MAPS_H
 #define L2SR_SYSTEMS_MAPS_H
 
@@ -7,11 +7,13 @@
 #include "components/options.h"
 #include "engine/ecs/world.h"
 #include "systems/data/dataset.h"
-#include "systems/scan/load.h"
 
 /* Refuses keys of section coils that do not go together, and `columns` of which SLICE.maps is one where
  * slices of so many coils have none. */
 bool maps_check(const struct options *options, size_t coils, component_set columns, struct error *error);
+
+/* "8 simulated coils, maps: prescan, combined by them", what results say of coils; "" where nothing is chosen. */
+const char *maps_text(const struct options *options, struct arena *arena);
 
 /* Lines that maps are made of: coils.lines, or those that every scan of the scene starts with. */
 bool maps_lines(const struct options *options, size_t *lines, struct error *error);
@@ -24,9 +26,9 @@ void maps_write(struct world *world, size_t row, const struct volume *volume, co
 /* When all k-space is there: of every slice. Nothing where the world has no such column. Names the slice that
  * has none. */
 bool maps_make(struct world *world, const struct dataset *dataset, const struct options *options,
-               const struct load_report *report, size_t slices, struct error *error);
+               const struct slice_name *names, size_t slices, struct error *error);
 /* coils.combine maps: SLICE.image anew, of coil images combined by maps. */
 bool maps_combine(struct world *world, const struct dataset *dataset, const struct options *options,
-                  const struct load_report *report, size_t slices, struct error *error);
+                  const struct slice_name *names, size_t slices, struct error *error);
 
 #endif
