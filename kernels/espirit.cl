@@ -118,7 +118,7 @@ INLINE void make_matrix(__global const float2 *lines, __global float2 *matrix, u
 }
 
 /* to = matrix from. */
-INLINE void multiply(__global const float2 *matrix, uint coils, uint rows, const float2 *from, float2 *to) {
+INLINE void apply_matrix(__global const float2 *matrix, uint coils, uint rows, const float2 *from, float2 *to) {
   for (uint c = 0u; c < coils; c++) to[c] = (float2)(0.0f, 0.0f);
   for (uint a = 0u; a < coils; a++) {
     float2 sum = to[a], own = from[a];
@@ -175,7 +175,7 @@ __kernel void espirit_solve(__global const float2 *restrict lines, __global cons
     for (uint c = 0u; c < coils; c++) vector[s][c] = (float2)(c == s ? 1.0f : 0.0f, 0.0f);
   for (uint step = 0u; step < STEPS; step++) {
     for (uint s = 0u; s < sets; s++) {
-      multiply(matrix + row, coils, rows, vector[s], product);
+      apply_matrix(matrix + row, coils, rows, vector[s], product);
       for (uint c = 0u; c < coils; c++) vector[s][c] = product[c];
     }
     for (uint s = sets; s-- > 0u;) {

@@ -753,7 +753,7 @@ observe_maps_direct(__global const uint *restrict slice, __global const uchar *r
   __local ushort chosen[WIDTH];
   __local uchar any[WIDTH];
   __local uint count;
-  uint slot = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  uint slot = (uint)get_group_id(0);
   if (slot >= rows) return;
   __global float2 *lines = work + (size_t)slot * most * PIXELS;
   for (uint scan = slot; scan < scans; scan += rows) {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { STEPS = 30, COILS = 8 };
@@ -32,6 +33,12 @@ static int close_folder(void **state) {
   kernels_close(kernels);
   support_close_folder(&folder);
   return 0;
+}
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* ---- k-space ----------------------------------------------------------------------------------------------
@@ -434,7 +441,37 @@ static void maps_of_measured_data_are_those_of_bart(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, close_folder)
 
-int main(void) {
+/* Knees of fastMRI's size, of coils that see noise below a Gaussian: seconds of `slices` of them. */
+static void maps_take_time(void **state) {
+  enum { SLICES = 4, KNEE_COILS = 15, KNEE_HEIGHT = 640, KNEE_WIDTH = 368 };
+  struct scan scan = {SLICES, KNEE_COILS, KNEE_HEIGHT, KNEE_WIDTH, NULL, 0};
+  struct espirit espirit = settings_of(&scan, 24, 1);
+  size_t count = SLICES * KNEE_COILS * plane_of(&scan);
+  struct random random;
+  struct error error;
+  bool good;
+  random_start(&random, 5, STREAM_PHANTOM, 0);
+  scan.kspace = arena_new(folder.arena, count * sizeof *scan.kspace);
+  for (size_t i = 0; i < count; i++) {
+    double y = (double)(i / KNEE_WIDTH % KNEE_HEIGHT) - KNEE_HEIGHT / 2,
+           x = (double)(i % KNEE_WIDTH) - KNEE_WIDTH / 2;
+    scan.kspace[i] =
+        (float complex)(exp(-(y * y + x * x) / 50) * (random_normal(&random) + I * random_normal(&random)));
+  }
+  for (int k = 0; k < 2; k++) { /* the first builds kernels */
+    double start = seconds();
+    run(*state, &espirit, &scan, &good, &error);
+    assert_good(good, &error);
+    printf("  %d slices of %dx%dx%d: %.3f s\n", SLICES, KNEE_COILS, KNEE_HEIGHT, KNEE_WIDTH,
+           seconds() - start);
+  }
+}
+
+/* test_espirit time: only that. */
+int main(int argc, char **argv) {
+  const struct CMUnitTest timed[] = {TEST(maps_take_time)};
+  if (argc > 1 && !strcmp(argv[1], "time"))
+    return cmocka_run_group_tests_name("espirit", timed, support_open_device, support_close_device);
   const struct CMUnitTest tests[] = {
       TEST(maps_are_those_of_the_formula),           TEST(units_do_not_matter),
       TEST(regions_without_signal_are_refused),      TEST(maps_are_those_of_bart),

@@ -1,5 +1,5 @@
 /* Coil sensitivities of slices whose central k-space is fully sampled: ESPIRiT (Uecker et al. 2014, Magn
- * Reson Med 71:990), with the choices of BART's ecalib (COILS in scenes/PROTOCOL.md). The device does it for
+ * Reson Med 71:990), with the choices of BART's ecalib (PROTOCOL 1.14). The device does it for
  * many slices at once, but for the eigenvectors of the calibration matrices, which are LAPACK's on the host.
  */
 #ifndef L2SR_SYSTEMS_ESPIRIT_H
