@@ -494,6 +494,17 @@ static void files_with_other_maps_are_refused(void **state) {
   refuse(*state, "4 coils and 40x32 pixels; they must be of 2, 4 and 40x36, as its k-space");
 }
 
+/* Maps of a file are of its own coils. */
+static void maps_of_mixed_coils_are_refused(void **state) {
+  options.coils.maps = MAPS_FILE;
+  options.coils.compress = 2;
+  write_file(&(struct file){"a.h5", COILS, COILS, WIDTH, false});
+  refuse(*state, "coils.maps is file, whose maps are of the file's own coils, and coils.compress changes them");
+  options.coils.compress = 0;
+  options.coils.whiten = WHITEN_EDGE;
+  refuse(*state, "and coils.whiten changes them; set it to none");
+}
+
 static void slices_without_signal_are_refused(void **state) {
   write_file(&(struct file){"a.h5", COILS, 0, 0, true});
   refuse(*state, "a.h5, slice 1: its 24x24 central samples are all zero");
@@ -539,6 +550,7 @@ int main(void) {
       TEST(noise_is_the_slices_own),
       TEST(simulated_coils_are_calibrated),
       TEST(files_with_other_maps_are_refused),
+      TEST(maps_of_mixed_coils_are_refused),
       TEST(slices_without_signal_are_refused),
       TEST(keys_that_do_not_go_together_are_refused),
   };
