@@ -68,9 +68,9 @@ enum option_concern {
   X(coils, CHOICE, maps, "none", 0, 0, "none|prescan|acquired|file|ones",                                    \
     "where coil sensitivities come from. prescan: ESPIRiT of coils.lines full lines, which cost no budget. " \
     "acquired: ESPIRiT of the lines that every scan starts with, 12 next to each other at least. file: "     \
-    "dataset sensitivity_maps beside the k-space. ones: 1 for every coil", CONCERNS_TEST)                    \
+    "dataset sensitivity_maps beside the k-space; of simulated coils their own. ones: 1 for every coil", CONCERNS_TEST)\
   X(coils, U32, lines, "24", 12, 512, NULL,                                                                  \
-    "prescan: central lines that maps are made of, and central samples of the readout", CONCERNS_TEST)       \
+    "central lines that maps are made of, and central samples of the readout; acquired: the most", CONCERNS_TEST) \
   X(coils, U32, kernel, "6", 2, 8, NULL, "ESPIRiT: side of the kernels in k-space", CONCERNS_TEST)           \
   X(coils, F64, threshold, "0.001", 0, 1, NULL,                                                              \
     "ESPIRiT: kernels are kept whose singular value is above its root times the largest", CONCERNS_TEST)     \
@@ -85,7 +85,8 @@ enum option_concern {
     "virtual coils that a slice's coils are compressed to, by principal vectors of coils.lines central "     \
     "lines; 0: off", CONCERNS_TEST)                                                                          \
   X(coils, U32, simulate, "0", 0, 64, NULL,                                                                  \
-    "coils that images without k-space are given: a birdcage's maps, a smooth phase and noise; 0: none", CONCERNS_TEST)\
+    "coils that images are given: a birdcage's maps, a smooth phase and coils.noise; the truth stays the "   \
+    "image; 0: none", CONCERNS_TEST)                                                                         \
   X(coils, F64, noise, "0", 0, 1000, NULL,                                                                   \
     "simulated coils: deviation of the noise of each part of a coil's k-space, in deviations of the image", CONCERNS_TEST)
 #define ACQUISITION_OPTIONS(X)                                                                               \

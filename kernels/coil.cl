@@ -56,3 +56,79 @@ coil_scale(__global float2 *restrict coil_kspace, __global const float *restrict
   float scale = factor / unit[row];
   for (uint i = (uint)get_local_id(0); i < count; i += GROUP) coil_kspace[(size_t)row * count + i] *= scale;
 }
+
+/* The magnitude of the sum of conj(map) times coil image over the sum of squared maps, `factor` times, for a slice's image;
+ * 0 where no coil sees anything. Coil images [coil][height][width] have the centre at the start. A row is a pixel. */
+__kernel void coil_join(__global const float2 *restrict planes, __global const float2 *restrict maps,
+                        __global float *restrict image, uint slice, uint most, uint coils, uint height, uint width,
+                        float factor, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  uint x = (row % width + width - width / 2u) % width, y = (row / width + height - height / 2u) % height;
+  float2 sum = (float2)(0.0f, 0.0f);
+  float square = 0.0f;
+  for (uint coil = 0u; coil < coils; coil++) {
+    float2 map = maps[((size_t)slice * most + coil) * rows + row], value = planes[(coil * height + y) * width + x];
+    sum += (float2)(map.x * value.x + map.y * value.y, map.x * value.y - map.y * value.x);
+    square += map.x * map.x + map.y * map.y;
+  }
+  image[(size_t)slice * rows + row] = square > 0.0f ? factor * sqrt(sum.x * sum.x + sum.y * sum.y) / square : 0.0f;
+}
+
+/* ---- simulated coils -------------------------------------------------------------------------------------- */
+
+#define STREAM_COILS 8u
+#define PHASE_STEPS 2u /* draws of a slice for its phase; noise is those after them */
+
+/* Uniform in [-1, 1]. */
+INLINE float even(uint word) { return (float)word * 0x1p-31f - 1.0f; }
+
+/* A smooth phase at (u, v) of [-1, 1], over pi: a polynomial of second degree that the slice has drawn. */
+INLINE float phase_at(float u, float v, uint seed, uint number) {
+  uint4 one = random_words(seed, STREAM_COILS, number, 0u), two = random_words(seed, STREAM_COILS, number, 1u);
+  return even(one.x) + 0.5f * (even(one.y) * u + even(one.z) * v) +
+         0.25f * (even(one.w) * u * u + even(two.x) * v * v + even(two.y) * u * v);
+}
+
+/* Images of coils that see a slice's image, of smooth phase, through `maps` [coil][height][width]; in units of the slice, the
+ * centre at the start. A row is a pixel of `planes` [coil][height][width]. */
+__kernel void coil_simulate(__global const float *restrict image, __global const float *restrict unit,
+                            __global const float2 *restrict maps, __global float2 *restrict planes, uint slice,
+                            uint seed, uint number, uint height, uint width, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  uint x = row % width, y = row / width % height, coil = row / width / height;
+  uint to_x = (x + width - width / 2u) % width, to_y = (y + height - height / 2u) % height;
+  float phase = phase_at(2.0f * (float)y / (float)height - 1.0f, 2.0f * (float)x / (float)width - 1.0f, seed, number);
+  float value = image[((size_t)slice * height + y) * width + x] / unit[slice];
+  float2 turn = (float2)(cospi(phase), sinpi(phase)) * value, map = maps[row];
+  planes[(coil * height + to_y) * width + to_x] =
+      (float2)(turn.x * map.x - turn.y * map.y, turn.x * map.y + turn.y * map.x);
+}
+
+/* Adds noise to the k-space of a slice's coils: each part has `factor` times the image's deviation (Box and Muller). A row is
+ * a sample. */
+__kernel void coil_noise(__global float2 *restrict planes, __global const float *restrict std,
+                         __global const float *restrict unit, uint slice, float factor, uint seed, uint number,
+                         uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  uint4 words = random_words(seed, STREAM_COILS, number, PHASE_STEPS + row);
+  float size = sqrt(-2.0f * log(((float)words.x + 0.5f) * 0x1p-32f)), angle = (float)words.y * 0x1p-31f;
+  planes[row] += factor * std[slice] / unit[slice] * size * (float2)(cospi(angle), sinpi(angle));
+}
+
+/* Coils mixed by a matrix [of the one][of the other]: `mixed` [out][samples] of `kspace` [coils][samples]. A row is a sample of
+ * `mixed`. */
+__kernel void coil_mix(__global const float2 *restrict kspace, __global const float2 *restrict matrix,
+                       __global float2 *restrict mixed, uint coils, uint samples, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  __global const float2 *own = matrix + row / samples * coils;
+  float2 sum = (float2)(0.0f, 0.0f);
+  for (uint coil = 0u; coil < coils; coil++) {
+    float2 a = own[coil], b = kspace[(size_t)coil * samples + row % samples];
+    sum += (float2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+  }
+  mixed[row] = sum;
+}

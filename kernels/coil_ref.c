@@ -98,3 +98,123 @@ void coil_scale_prepare(struct host_args *args, struct random *random) {
   for (size_t i = 0; i < args->table_rows[TABLE_SLICE]; i++)
     ((float *)args->in[1])[i] = ldexpf(1, (int)(random_u32(random) % 20) - 10);
 }
+
+void coil_join_reference(const struct host_args *args) {
+  size_t slice = args->value[3].u, most = args->value[4].u, coils = args->value[5].u, height = args->value[6].u,
+         width = args->value[7].u;
+  const float *planes = args->in[0], *maps = args->in[1];
+  for (size_t i = 0; i < height * width; i++) {
+    size_t x = (i % width + width - width / 2) % width, y = (i / width + height - height / 2) % height;
+    double re = 0, im = 0, square = 0;
+    for (size_t coil = 0; coil < coils; coil++) {
+      const float *map = maps + 2 * ((slice * most + coil) * height * width + i);
+      const float *value = planes + 2 * ((coil * height + y) * width + x);
+      re += (double)map[0] * (double)value[0] + (double)map[1] * (double)value[1];
+      im += (double)map[0] * (double)value[1] - (double)map[1] * (double)value[0];
+      square += (double)map[0] * (double)map[0] + (double)map[1] * (double)map[1];
+    }
+    ((float *)args->out[2])[slice * height * width + i] =
+        (float)(square > 0 ? (double)args->value[8].f * hypot(re, im) / square : 0);
+  }
+}
+
+void coil_join_prepare(struct host_args *args, struct random *random) {
+  uint32_t rows = (uint32_t)args->rows, width = 1;
+  float *maps = (float *)args->in[1];
+  for (uint32_t divisor = 2; divisor <= 13; divisor++)
+    if (rows % divisor == 0) width = divisor;
+  args->value[3].u = random_u32(random) % 3;
+  args->value[4].u = 3;
+  args->value[5].u = 1 + random_u32(random) % 3;
+  args->value[6].u = rows / width;
+  args->value[7].u = width;
+  args->value[8].f = (float)random_uniform(random);
+  for (size_t i = 0; i < 6 * args->table_rows[TABLE_SLICE] * args->height * args->width; i++)
+    maps[i] = random_u32(random) % 4 ? (maps[i] < 0 ? -0.2f : 0.2f) + maps[i] : 0;
+}
+
+/* ---- simulated coils -------------------------------------------------------------------------------------- */
+
+static double even(uint32_t word) {
+  return (double)word * 0x1p-31 - 1;
+}
+
+static double phase_at(double u, double v, uint32_t seed, uint32_t number) {
+  double a[8];
+  for (uint32_t i = 0; i < 8; i++) a[i] = even(random_words(seed, STREAM_COILS, number, i / 4).word[i % 4]);
+  return M_PI * (a[0] + (a[1] * u + a[2] * v) / 2 + (a[3] * u * u + a[4] * v * v + a[5] * u * v) / 4);
+}
+
+void coil_simulate_reference(const struct host_args *args) {
+  const float *image = args->in[0], *unit = args->in[1], *maps = args->in[2];
+  uint32_t slice = args->value[4].u;
+  size_t height = args->value[7].u, width = args->value[8].u;
+  float *planes = args->out[3];
+  for (size_t i = 0; i < args->rows; i++) {
+    size_t x = i % width, y = i / width % height, coil = i / width / height;
+    double phase = phase_at(2 * (double)y / (double)height - 1, 2 * (double)x / (double)width - 1, args->value[5].u,
+                            args->value[6].u);
+    double value = (double)image[(slice * height + y) * width + x] / (double)unit[slice];
+    double re = value * cos(phase), im = value * sin(phase), a = (double)maps[2 * i], b = (double)maps[2 * i + 1];
+    size_t to = (coil * height + (y + height - height / 2) % height) * width + (x + width - width / 2) % width;
+    planes[2 * to] = (float)(re * a - im * b);
+    planes[2 * to + 1] = (float)(re * b + im * a);
+  }
+}
+
+void coil_simulate_prepare(struct host_args *args, struct random *random) {
+  uint32_t rows = (uint32_t)args->rows, coils = rows % 3 ? 1 : 3, width = 1;
+  for (uint32_t divisor = 2; divisor <= 13; divisor++)
+    if (rows / coils % divisor == 0) width = divisor;
+  args->value[4].u = random_u32(random) % 3;
+  args->value[5].u = random_u32(random);
+  args->value[6].u = random_u32(random);
+  args->value[7].u = rows / coils / width;
+  args->value[8].u = width;
+  for (size_t i = 0; i < args->table_rows[TABLE_SLICE]; i++) ((float *)args->in[1])[i] = ldexpf(1, (int)(i % 5));
+}
+
+void coil_noise_reference(const struct host_args *args) {
+  uint32_t slice = args->value[3].u;
+  double size = (double)args->value[4].f * (double)((const float *)args->in[1])[slice] /
+                (double)((const float *)args->in[2])[slice];
+  float *planes = args->out[0];
+  for (size_t i = 0; i < args->rows; i++) {
+    struct philox words = random_words(args->value[5].u, STREAM_COILS, args->value[6].u, 2 + (uint32_t)i);
+    double length = size * sqrt(-2 * log(((double)words.word[0] + 0.5) * 0x1p-32));
+    double angle = 2 * M_PI * (double)words.word[1] * 0x1p-32;
+    planes[2 * i] = (float)((double)planes[2 * i] + length * cos(angle));
+    planes[2 * i + 1] = (float)((double)planes[2 * i + 1] + length * sin(angle));
+  }
+}
+
+void coil_noise_prepare(struct host_args *args, struct random *random) {
+  args->value[3].u = random_u32(random) % 3;
+  args->value[4].f = (float)random_uniform(random);
+  args->value[5].u = random_u32(random);
+  args->value[6].u = random_u32(random);
+  for (size_t i = 0; i < args->table_rows[TABLE_SLICE]; i++) ((float *)args->in[2])[i] = ldexpf(1, -(int)(i % 5));
+}
+
+/* ---- mixed coils ------------------------------------------------------------------------------------------ */
+
+void coil_mix_reference(const struct host_args *args) {
+  size_t coils = args->value[3].u, samples = args->value[4].u;
+  const float *kspace = args->in[0], *matrix = args->in[1];
+  float *mixed = args->out[2];
+  for (size_t i = 0; i < args->rows; i++) {
+    double re = 0, im = 0;
+    for (size_t coil = 0; coil < coils; coil++) {
+      const float *a = matrix + 2 * (i / samples * coils + coil), *b = kspace + 2 * (coil * samples + i % samples);
+      re += (double)a[0] * (double)b[0] - (double)a[1] * (double)b[1];
+      im += (double)a[0] * (double)b[1] + (double)a[1] * (double)b[0];
+    }
+    mixed[2 * i] = (float)re;
+    mixed[2 * i + 1] = (float)im;
+  }
+}
+
+void coil_mix_prepare(struct host_args *args, struct random *random) {
+  args->value[3].u = 1 + random_u32(random) % 4;
+  args->value[4].u = 1 + random_u32(random) % 40;
+}

@@ -39,6 +39,13 @@ extern const struct source kernel_sources[]; /* made at build time from the .cl 
    OUT(F32, "magnitude_mean", ENV, ONE), OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "most"),            \
    VALUE(U32, "scans")}
 
+#define OBSERVE_MAPS_ARGS                                                                                    \
+  {IN(U32, "slice", ENV, ONE),          IN(U8, "mask", ENV, A),          IN(U32, "coils", SLICE, ONE),       \
+   IN(C64, "coil_kspace", SLICE, CHW),  IN(C64, "maps", SLICE, CHW),     IN(U32, "cells", SHARED, HW),        \
+   IN(C64, "phase", SHARED, W),         IN(C64, "column_phase", SHARED, H), INOUT(C64, "work", ENV, CHW),     \
+   OUT(REAL, "magnitude", ENV, HW),     OUT(F32, "magnitude_mean", ENV, ONE),                                \
+   OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "most"),              VALUE(U32, "scans")}
+
 #define PAIR_ARGS                                                                                            \
   IN(U32, "slice", ENV, ONE), IN(F32, "reconstruction", ENV, HW), IN(F32, "image", SLICE, HW),               \
       IN(F32, "mean", SLICE, ONE), IN(F32, "std", SLICE, ONE), IN(F32, "data_range", SLICE, ONE)
@@ -165,6 +172,10 @@ static const struct kernel_desc rows[] = {
      OBSERVE_COILS_ARGS, observe_coils_reference, observe_coils_prepare, NULL, 3e-6},
     {"observe_coils_fft", "observe.cl", "the same by two-factor transforms", LAUNCH_GROUP, 256,
      OBSERVE_COILS_ARGS, observe_coils_reference, observe_coils_prepare, observe_cells_fft_fits, 3e-6},
+    {"observe_maps_direct", "observe.cl", "single cells of all coils, combined by maps, by sums", LAUNCH_GROUP, 64,
+     OBSERVE_MAPS_ARGS, observe_maps_reference, observe_maps_prepare, NULL, 1e-5},
+    {"observe_maps_fft", "observe.cl", "the same by two-factor transforms", LAUNCH_GROUP, 256,
+     OBSERVE_MAPS_ARGS, observe_maps_reference, observe_maps_prepare, observe_cells_fft_fits, 1e-5},
     {"image_normalise", "image.cl", "mean, deviation, peak and unit of a slice", LAUNCH_GROUP, 256,
      {IN(F32, "image", SLICE, HW), INOUT(F32, "mean", SLICE, ONE), INOUT(F32, "std", SLICE, ONE),
       INOUT(F32, "peak", SLICE, ONE), INOUT(F32, "unit", SLICE, ONE), VALUE(U32, "first")},
@@ -214,6 +225,44 @@ static const struct kernel_desc rows[] = {
      {INOUT(C64, "coil_kspace", SLICE, CHW), IN(F32, "unit", SLICE, ONE), VALUE(U32, "most"),
       VALUE(F32, "factor")},
      coil_scale_reference, coil_scale_prepare, NULL, 0},
+    {"coil_mix", "coil.cl", "coils mixed by a matrix", LAUNCH_ITEM, 64,
+     {IN(C64, "kspace", ENV, HW), IN(C64, "matrix", ENV, HW), OUT(C64, "mixed", ENV, ONE), VALUE(U32, "coils"),
+      VALUE(U32, "samples")},
+     coil_mix_reference, coil_mix_prepare, NULL, 1e-6},
+    {"coil_join", "coil.cl", "coil images combined by maps", LAUNCH_ITEM, 64,
+     {IN(C64, "planes", ENV, HW), IN(C64, "maps", SLICE, CHW), INOUT(F32, "image", SLICE, HW), VALUE(U32, "slice"),
+      VALUE(U32, "most"), VALUE(U32, "coils"), VALUE(U32, "height"), VALUE(U32, "width"), VALUE(F32, "factor")},
+     coil_join_reference, coil_join_prepare, NULL, 1e-5},
+    {"coil_simulate", "coil.cl", "images of simulated coils", LAUNCH_ITEM, 64,
+     {IN(F32, "image", SLICE, HW), IN(F32, "unit", SLICE, ONE), IN(C64, "maps", ENV, ONE), OUT(C64, "planes", ENV, ONE),
+      VALUE(U32, "slice"), VALUE(U32, "seed"), VALUE(U32, "number"), VALUE(U32, "height"), VALUE(U32, "width")},
+     coil_simulate_reference, coil_simulate_prepare, NULL, 2e-6},
+    {"coil_noise", "coil.cl", "noise of simulated coils", LAUNCH_ITEM, 64,
+     {INOUT(C64, "planes", ENV, ONE), IN(F32, "std", SLICE, ONE), IN(F32, "unit", SLICE, ONE), VALUE(U32, "slice"),
+      VALUE(F32, "factor"), VALUE(U32, "seed"), VALUE(U32, "number")},
+     coil_noise_reference, coil_noise_prepare, NULL, 3e-6},
+    {"espirit_region", "espirit.cl", "the middle of k-space", LAUNCH_ITEM, 64,
+     {IN(C64, "coil_kspace", SLICE, CHW), OUT(C64, "region", ENV, ONE), VALUE(U32, "first"), VALUE(U32, "most"),
+      VALUE(U32, "coils"), VALUE(U32, "side_rows"), VALUE(U32, "side_columns"), VALUE(U32, "height"),
+      VALUE(U32, "width")},
+     espirit_region_reference, espirit_region_prepare, NULL, 0},
+    {"espirit_gram", "espirit.cl", "products of the samples of patches, summed", LAUNCH_ITEM, 64,
+     {IN(C64, "region", ENV, HW), OUT(C64, "gram", ENV, ONE), VALUE(U32, "coils"), VALUE(U32, "side_rows"),
+      VALUE(U32, "side_columns"), VALUE(U32, "kernel_side")},
+     espirit_gram_reference, espirit_gram_prepare, NULL, 1e-6},
+    {"espirit_lags", "espirit.cl", "lags of the projector on kernels", LAUNCH_ITEM, 64,
+     {IN(C64, "vectors", ENV, HW), OUT(C64, "lags", ENV, ONE), VALUE(U32, "coils"), VALUE(U32, "kernel_side"),
+      VALUE(U32, "kept")},
+     espirit_lags_reference, espirit_lags_prepare, NULL, 1e-6},
+    {"espirit_rows", "espirit.cl", "lags transformed to rows of the image", LAUNCH_ITEM, 64,
+     {IN(C64, "lags", ENV, HW), OUT(C64, "lines", ENV, ONE), VALUE(U32, "kernel_side"), VALUE(U32, "height")},
+     espirit_rows_reference, espirit_rows_prepare, NULL, 1e-6},
+    {"espirit_solve", "espirit.cl", "coil sensitivities: first eigenvectors at every pixel", LAUNCH_ITEM, 64,
+     {IN(C64, "lines", ENV, HW), IN(C64, "reference", ENV, HW), INOUT(C64, "matrix", ENV, HW),
+      INOUT(C64, "maps", SLICE, CHW), VALUE(U32, "coils"), VALUE(U32, "kernel_side"), VALUE(U32, "sets"),
+      VALUE(U32, "slices"), VALUE(U32, "most"), VALUE(U32, "first"), VALUE(U32, "height"), VALUE(U32, "width"),
+      VALUE(U32, "start"), VALUE(F32, "crop")},
+     espirit_solve_reference, espirit_solve_prepare, NULL, 1e-4},
     {"score_ssim", "score.cl", "SSIM, 11x11 Gaussian window", LAUNCH_GROUP, 256,
      {PAIR_ARGS, OUT(F32, "ssim", ENV, ONE)}, score_ssim_reference, score_prepare, NULL, 1e-5},
     {"score_ssim_uniform", "score.cl", "SSIM, 7x7 uniform window", LAUNCH_GROUP, 256,

@@ -20,6 +20,9 @@
  * observe_coils_direct and observe_coils_fft do that for every coil of a slice, [slice][coil][row][line], and give the
  * root of the sum of their squared magnitudes; `work` needs as many images as `most`, the room for a slice's coils.
  *
+ * observe_maps_direct and observe_maps_fft give the magnitude of the sum of conj(map) times coil image, over the sum of the
+ * maps' squared magnitudes, and 0 where that is 0; `maps` has the image's pixels, [slice][coil][row][column].
+ *
  * observe_back_direct and observe_back_fft go the other way, for learned masks: from the gradient of the network's
  * input (kernels/image.cl) to that of every line of the mask, acquired or not. */
 
@@ -628,3 +631,165 @@ __kernel void observe_coils_fft(__global const uint *restrict slice, __global co
   }
 }
 #endif
+
+/* ---- coils combined by maps -------------------------------------------------------------------------------- */
+
+/* The part of a coil in a pixel's sum. */
+INLINE float2 through_map(float2 map, float2 value) {
+  return (float2)(map.x * value.x + map.y * value.y, map.x * value.y - map.y * value.x);
+}
+
+/* The magnitude of a pixel's sum over all coils, `scale` times. */
+INLINE float combined(float2 sum, __global const float2 *maps, uint coils, uint pixel, float scale) {
+  float square = 0.0f;
+  for (uint coil = 0u; coil < coils; coil++) {
+    float2 map = maps[(size_t)coil * PIXELS + pixel];
+    square += map.x * map.x + map.y * map.y;
+  }
+  return square > 0.0f ? magnitude_of(sum, scale) / square : 0.0f;
+}
+
+#ifdef FFT_FIRST
+/* Pixel of value s of the transform of row y that the item k has. */
+#define FFT_PIXEL(y, k, s) ((y) * WIDTH + (k) + FFT_FIRST * (((s) + FFT_SECOND / 2u) % FFT_SECOND))
+
+/* Adds what a coil sees of BLOCK rows. */
+INLINE void add_coil(__local const float *re, __local const float *im, __global const float2 *map, uint top,
+                     float2 sum[OWN_ROWS][FFT_SECOND]) {
+  for (uint j = 0u; j < OWN_ROWS; j++) {
+    uint i = (uint)get_local_id(0) + j * FFT_GROUP, k = i % FFT_FIRST, q = i / FFT_FIRST;
+    uint y = WIDTH == 256 ? q : q % TOGETHER * STRIDE + q / TOGETHER;
+    float2 v[FFT_SECOND];
+    if (top + y >= HEIGHT) continue;
+    for (uint s = 0u; s < FFT_SECOND; s++) {
+      uint place = y * PITCH + s * FFT_FIRST + k;
+      v[s] = (float2)(re[place], im[place]);
+    }
+    TRANSFORM(FFT_SECOND, v);
+    for (uint s = 0u; s < FFT_SECOND; s++) sum[j][s] += through_map(map[FFT_PIXEL(top + y, k, s)], v[s]);
+  }
+}
+
+/* Does fft_rows over the images of `coils` coils. Every item of the group must call it. */
+INLINE moments fft_rows_maps(__global const float2 *lines, __global const float2 *maps, uint coils,
+                             __local const uchar *acquired, __global const float2 *phase, __global real *image,
+                             __local float *re, __local float *im) {
+  uint item = (uint)get_local_id(0);
+  moments seen = {0.0f, 0.0f, 0.0f};
+  for (uint top = 0u; top < HEIGHT; top += BLOCK) {
+    float2 sum[OWN_ROWS][FFT_SECOND];
+    for (uint j = 0u; j < OWN_ROWS; j++)
+      for (uint s = 0u; s < FFT_SECOND; s++) sum[j][s] = (float2)(0.0f, 0.0f);
+    for (uint coil = 0u; coil < coils; coil++) {
+      for (uint i = item; i < BLOCK * FFT_SECOND; i += FFT_GROUP) {
+        uint y = i % BLOCK, place = y * PITCH;
+        first_stage(lines + (size_t)coil * PIXELS, acquired, phase, top + y, i / BLOCK, re + place, im + place);
+      }
+      barrier(CLK_LOCAL_MEM_FENCE);
+      add_coil(re, im, maps + (size_t)coil * PIXELS, top, sum);
+      barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    for (uint j = 0u; j < OWN_ROWS; j++) {
+      uint i = item + j * FFT_GROUP, k = i % FFT_FIRST, q = i / FFT_FIRST;
+      uint y = WIDTH == 256 ? q : q % TOGETHER * STRIDE + q / TOGETHER;
+      float value[FFT_SECOND];
+      if (top + y >= HEIGHT) continue;
+      for (uint s = 0u; s < FFT_SECOND; s++) {
+        uint pixel = FFT_PIXEL(top + y, k, s);
+        value[s] = combined(sum[j][s], maps, coils, pixel, 1.0f / sqrt((float)WIDTH));
+        REAL_STORE(image, pixel, value[s]);
+      }
+      seen = moments_add(seen, value, FFT_SECOND);
+    }
+  }
+  return seen;
+}
+
+__kernel void observe_maps_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
+                               __global const uint *restrict coils, __global const float2 *restrict coil_kspace,
+                               __global const float2 *restrict maps, __global const uint *restrict cells,
+                               __global const float2 *restrict phase, __global const float2 *restrict column_phase,
+                               __global float2 *work, __global real *restrict magnitude,
+                               __global float *restrict magnitude_mean, __global float *restrict magnitude_std, uint most,
+                               uint scans, uint rows) {
+  __local float re[BLOCK * PITCH], im[BLOCK * PITCH];
+  __local moments scratch[FFT_GROUP];
+  __local uint taken[CELL_WORDS];
+  __local ushort chosen[WIDTH];
+  __local uchar acquired[WIDTH];
+  __local uint count;
+  uint slot = (uint)get_group_id(0);
+  if (slot >= rows) return;
+  __global float2 *lines = work + (size_t)slot * most * PIXELS;
+  for (uint scan = slot; scan < scans; scan += rows) {
+    uint at = slice[scan], own = min(coils[at], most);
+    mark_cells(mask + (size_t)scan * ACTIONS, cells, taken, acquired, chosen, &count);
+    for (uint coil = 0u; coil < own; coil++)
+      fft_columns(coil_kspace + ((size_t)at * most + coil) * PIXELS, taken, column_phase,
+                  lines + (size_t)coil * PIXELS, re, im);
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    moments seen = fft_rows_maps(lines, maps + (size_t)at * most * PIXELS, own, acquired, phase,
+                                 magnitude + (size_t)scan * PIXELS, re, im);
+    store_moments(seen, scratch, magnitude_mean, magnitude_std, scan);
+  }
+}
+#endif
+
+/* The columns of the taken cells of `all` samples, coil after coil, transformed. */
+INLINE void direct_columns(__global const float2 *data, uint all, __local const uint *taken, __local const uchar *any,
+                           __global const float2 *column_phase, __global float2 *lines) {
+  for (uint i = (uint)get_local_id(0); i < all; i += DIRECT_GROUP) {
+    uint n = i % PIXELS / HEIGHT, y = i % HEIGHT, k = (y + HEIGHT - HEIGHT / 2u) % HEIGHT;
+    __global const float2 *own = data + i / PIXELS * PIXELS;
+    float2 sum = (float2)(0.0f, 0.0f);
+    for (uint m = 0u; any[n] && m < HEIGHT; m++)
+      if (is_taken(taken, m * WIDTH + n)) sum += times(own[m * WIDTH + n], column_phase[m * k % HEIGHT]);
+    lines[i] = sum / sqrt((float)HEIGHT);
+  }
+}
+
+/* Does direct_rows over the images of `coils` coils, combined by maps. */
+INLINE moments direct_rows_maps(__global const float2 *lines, __global const float2 *maps, uint coils,
+                                __global const float2 *phase, __global real *image) {
+  moments seen = {0.0f, 0.0f, 0.0f};
+  for (uint i = (uint)get_local_id(0); i < PIXELS; i += DIRECT_GROUP) {
+    uint y = i / WIDTH, k = (i % WIDTH + WIDTH - WIDTH / 2u) % WIDTH;
+    float2 all = (float2)(0.0f, 0.0f);
+    for (uint coil = 0u; coil < coils; coil++) {
+      __global const float2 *own = lines + (size_t)coil * PIXELS;
+      float2 sum = (float2)(0.0f, 0.0f);
+      for (uint n = 0u; n < WIDTH; n++) sum += times(own[n * HEIGHT + y], phase[n * k % WIDTH]);
+      all += through_map(maps[(size_t)coil * PIXELS + i], sum);
+    }
+    float value = combined(all, maps, coils, i, 1.0f / sqrt((float)WIDTH));
+    REAL_STORE(image, i, value);
+    seen = moments_add(seen, &value, 1u);
+  }
+  return seen;
+}
+
+__kernel __attribute__((reqd_work_group_size(DIRECT_GROUP, 1, 1))) void
+observe_maps_direct(__global const uint *restrict slice, __global const uchar *restrict mask,
+                    __global const uint *restrict coils, __global const float2 *restrict coil_kspace,
+                    __global const float2 *restrict maps, __global const uint *restrict cells,
+                    __global const float2 *restrict phase, __global const float2 *restrict column_phase,
+                    __global float2 *work, __global real *restrict magnitude, __global float *restrict magnitude_mean,
+                    __global float *restrict magnitude_std, uint most, uint scans, uint rows) {
+  __local moments scratch[DIRECT_GROUP];
+  __local uint taken[CELL_WORDS];
+  __local ushort chosen[WIDTH];
+  __local uchar any[WIDTH];
+  __local uint count;
+  uint slot = (uint)get_group_id(0);
+  if (slot >= rows) return;
+  __global float2 *lines = work + (size_t)slot * most * PIXELS;
+  for (uint scan = slot; scan < scans; scan += rows) {
+    uint at = slice[scan], all = min(coils[at], most) * PIXELS;
+    mark_cells(mask + (size_t)scan * ACTIONS, cells, taken, any, chosen, &count);
+    direct_columns(coil_kspace + (size_t)at * most * PIXELS, all, taken, any, column_phase, lines);
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    moments seen = direct_rows_maps(lines, maps + (size_t)at * most * PIXELS, all / PIXELS, phase,
+                                    magnitude + (size_t)scan * PIXELS);
+    store_moments(seen, scratch, magnitude_mean, magnitude_std, scan);
+  }
+}

@@ -9,7 +9,8 @@
 /* The pixel of a masked slice, straight from the definition of the inverse transform (PROTOCOL 1.2): hybrid
  * frequency n is line c = n + W/2 (mod W), with the centre c = W/2 of k-space at frequency 0. Mask NULL: all.
  */
-static double pixel(const struct host_args *args, const uint8_t *mask, const float *hybrid, size_t y, size_t x) {
+static double complex complex_pixel(const struct host_args *args, const uint8_t *mask, const float *hybrid, size_t y,
+                                    size_t x) {
   size_t width = args->width, half = width / 2;
   double re = 0, im = 0;
   for (size_t line = 0; line < width; line++) {
@@ -21,7 +22,11 @@ static double pixel(const struct host_args *args, const uint8_t *mask, const flo
     re += value[0] * cos(turn) - value[1] * sin(turn);
     im += value[0] * sin(turn) + value[1] * cos(turn);
   }
-  return sqrt((re * re + im * im) / (double)width);
+  return (re + I * im) / sqrt((double)width);
+}
+
+static double pixel(const struct host_args *args, const uint8_t *mask, const float *hybrid, size_t y, size_t x) {
+  return cabs(complex_pixel(args, mask, hybrid, y, x));
 }
 
 /* The scan's magnitude, mean and deviation into the arguments from `place` on. */
@@ -127,6 +132,48 @@ void observe_coils_reference(const struct host_args *args) {
   arena_close(arena);
 }
 
+/* Magnitudes of the slice's maps' combination of what the coils see. */
+static void fill_maps(const struct host_args *args, const float *hybrid, const float *maps, size_t coils, size_t scan) {
+  size_t pixels = args->height * args->width;
+  float *magnitude = (float *)args->out[9] + scan * pixels;
+  double sum = 0, square = 0;
+  for (size_t i = 0; i < pixels; i++) {
+    double complex all = 0;
+    double size = 0;
+    for (size_t coil = 0; coil < coils; coil++) {
+      const float *map = maps + 2 * (coil * pixels + i);
+      double complex own = (double)map[0] + I * (double)map[1];
+      all += conj(own) * complex_pixel(args, NULL, hybrid + 2 * coil * pixels, i / args->width, i % args->width);
+      size += creal(own * conj(own));
+    }
+    double value = size > 0 ? cabs(all) / size : 0;
+    magnitude[i] = (float)value;
+    sum += value;
+    square += value * value;
+  }
+  double mean = sum / (double)pixels;
+  ((float *)args->out[10])[scan] = (float)mean;
+  ((float *)args->out[11])[scan] = (float)sqrt(fmax(square - sum * mean, 0) / (double)(pixels - 1));
+}
+
+void observe_maps_reference(const struct host_args *args) {
+  const uint32_t *slice = args->in[0];
+  size_t pixels = args->height * args->width, most = args->value[12].u;
+  struct arena *arena = arena_open();
+  uint8_t *taken = ARENA_NEW(arena, uint8_t, pixels);
+  for (size_t scan = 0; scan < args->value[13].u; scan++) {
+    size_t coils = ((const uint32_t *)args->in[2])[slice[scan]], first = slice[scan] * most * pixels;
+    float *hybrid = (float *)args->out[8] + 2 * (scan % args->rows) * most * pixels;
+    find_taken(args, args->in[5], scan, taken);
+    memset(hybrid, 0, 2 * coils * pixels * sizeof *hybrid);
+    for (size_t i = 0; i < coils * pixels; i++)
+      if (taken[i % pixels])
+        add_cell(args, (const float *)args->in[3] + 2 * (first + i), i % pixels, hybrid + 2 * (i / pixels) * pixels);
+    fill_maps(args, hybrid, (const float *)args->in[4] + 2 * first, coils, scan);
+  }
+  arena_close(arena);
+}
+
 static void fill_phase(struct host_args *args, int place, size_t length) {
   float *phase = (float *)args->in[place];
   for (size_t k = 0; k < length; k++) {
@@ -176,6 +223,16 @@ void observe_coils_prepare(struct host_args *args, struct random *random) {
   args->value[11].u = 3;
   for (size_t i = 0; i < args->table_rows[TABLE_SLICE]; i++)
     ((uint32_t *)args->in[2])[i] = 1 + random_u32(random) % 3;
+}
+
+void observe_maps_prepare(struct host_args *args, struct random *random) {
+  prepare_cells(args, random, 5, 13);
+  args->value[12].u = 3;
+  for (size_t i = 0; i < args->table_rows[TABLE_SLICE]; i++)
+    ((uint32_t *)args->in[2])[i] = 1 + random_u32(random) % 3;
+  float *maps = (float *)args->in[4];
+  for (size_t i = 0; i < 6 * args->table_rows[TABLE_SLICE] * args->height * args->width; i++)
+    maps[i] = random_u32(random) % 4 ? (maps[i] < 0 ? -0.2f : 0.2f) + maps[i] : 0;
 }
 
 /* ---- back to the mask -------------------------------------------------------------------------------- */

@@ -255,7 +255,7 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
 size_t dataset_coils(const struct dataset *dataset) {
   size_t most = 1;
   for (size_t v = 0; v < dataset->volume_count; v++)
-    if (dataset->volumes[v].coils > most) most = dataset->volumes[v].coils;
+    if (dataset->volumes[v].made_coils > most) most = dataset->volumes[v].made_coils;
   return most;
 }
 

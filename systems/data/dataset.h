@@ -25,6 +25,11 @@ struct dataset {
   } * skipped; /* [dataset_skipped] */
 };
 
+/* A slice of them. */
+struct slice_name {
+  size_t volume, slice; /* index into volumes; slice number in the file */
+};
+
 /* Refuses a missing or empty folder, no volume left, and with data.strict the first broken file. */
 bool dataset_open(struct dataset *dataset, const struct options *options, struct error *error);
 /* Slices of the program's in place of files; their values stay until the dataset is closed. Images [count][height][width]; or

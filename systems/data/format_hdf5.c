@@ -100,9 +100,42 @@ static void read_patient(struct store *store, struct volume *volume) {
 
 /* What is told beside the samples may lie in another file, which somebody writes: it is not missing. */
 static bool check_facts(struct store *store, struct error *error) {
-  static const char *const names[] = {"ismrmrd_header", "acquisition", "patient_id", "max", "mask"};
+  static const char *const names[] = {"ismrmrd_header", "acquisition", "patient_id", "max", "mask", "sensitivity_maps", "noise"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (!store_check_free(store, names[i], error)) return false;
+  return true;
+}
+
+/* Coil sensitivities, [slices, coils, height, width]; volume.c compares sizes. */
+static bool read_maps(struct store *store, struct volume *volume, const struct options *options, struct error *error) {
+  static const char key[] = "sensitivity_maps";
+  struct store_shape shape;
+  bool asked = options->coils.maps == MAPS_FILE && options->data.kspace == KSPACE_MEASURED;
+  if (!asked || volume->coils == 1 || !store_has(store, key)) return true;
+  if (!store_shape(store, key, &shape, error) || !store_check_held(store, key, error)) return false;
+  if (shape.rank != 4 || !shape.complex)
+    return fail_file(error, "%s in %s has %zu axes of %s numbers; it must hold complex ones [slices, coils, height, width]",
+                     key, volume->path, (size_t)shape.rank, shape.complex ? "complex" : "real");
+  volume->map_slices = shape.size[0];
+  volume->map_coils = shape.size[1];
+  volume->map_height = shape.size[2];
+  volume->map_width = shape.size[3];
+  return true;
+}
+
+enum { NOISE_MOST = 1 << 14 }; /* samples that tell a covariance well enough: they are read with every slice */
+
+/* A scan of noise, [coils, samples]. */
+static bool read_noise(struct store *store, struct volume *volume, const struct options *options, struct error *error) {
+  struct store_shape shape;
+  bool asked = options->coils.whiten == WHITEN_NOISE && volume->from_kspace && volume->coils > 1;
+  if (!asked || !store_has(store, "noise")) return true;
+  if (!store_shape(store, "noise", &shape, error) || !store_check_held(store, "noise", error)) return false;
+  if (shape.rank != 2 || !shape.complex)
+    return fail_file(error, "noise in %s has %zu axes of %s numbers; it must hold complex ones [coils, samples]",
+                     volume->path, (size_t)shape.rank, shape.complex ? "complex" : "real");
+  volume->noise_coils = shape.size[0];
+  volume->noise_samples = shape.size[1] < NOISE_MOST ? shape.size[1] : NOISE_MOST;
   return true;
 }
 
@@ -115,6 +148,7 @@ static bool describe(void *file, struct volume *volume, const struct options *op
   if (volume->from_kspace) header = layout_header(store);
   if (!read_shape(store, volume, &header, error)) return false;
   if (!volume_check_sizes(volume, error) || !store_check_held(store, volume->key, error)) return false;
+  if (!read_maps(store, volume, options, error) || !read_noise(store, volume, options, error)) return false;
   volume->said_height = header.recon_x;
   volume->said_width = header.recon_y;
   store_word(store, "acquisition", volume->acquisition, sizeof volume->acquisition);
@@ -157,6 +191,15 @@ static bool check_vanished(struct store *store, const struct volume *volume, con
       volume->key, volume->path, largest);
 }
 
+/* The slice's maps, and the noise of all. */
+static bool read_beside(struct store *store, const struct volume *volume, size_t slice, float *to, struct error *error) {
+  const size_t start[4] = {slice, 0, 0, 0}, count[4] = {1, volume->map_coils, volume->map_height, volume->map_width},
+               first[2] = {0, 0}, noise[2] = {volume->noise_coils, volume->noise_samples},
+               maps = 2 * count[1] * count[2] * count[3];
+  return (!maps || store_read(store, "sensitivity_maps", STORE_C64, start, count, to, error)) &&
+         (!noise[0] || store_read(store, "noise", STORE_C64, first, noise, to + maps, error));
+}
+
 static bool read_slice(void *file, const struct volume *volume, size_t slice, float *to, struct error *error) {
   struct store *store = file;
   size_t start[4] = {slice, 0, 0, 0}, count[4] = {1, volume->height, volume->width, 0};
@@ -169,6 +212,7 @@ static bool read_slice(void *file, const struct volume *volume, size_t slice, fl
   }
   if (!store_read(store, volume->key, volume->from_kspace ? STORE_C64 : STORE_F32, start, count, to, error))
     return false;
+  if (!read_beside(store, volume, slice, to + volume_sample_floats(volume), error)) return false;
   return volume->from_kspace || check_vanished(store, volume, start, count, to, error);
 }
 

@@ -90,6 +90,43 @@ static bool cut_kspace(struct volume *volume, const struct options *options, str
   return true;
 }
 
+/* Coil sensitivities of a file are those of its k-space as it is transformed. */
+static bool check_maps(const struct volume *volume, const struct options *options, struct error *error) {
+  size_t height = volume->kspace_height ? volume->kspace_height : volume->height,
+         width = volume->kspace_height ? volume->kspace_width : volume->width;
+  bool asked = options->coils.maps == MAPS_FILE && options->data.kspace == KSPACE_MEASURED && volume->coils > 1;
+  if (!asked || (volume->map_slices == volume->slices && volume->map_coils == volume->coils &&
+                 volume->map_height == height && volume->map_width == width))
+    return true;
+  if (!volume->map_coils)
+    return fail_file(error,
+                     "%s has k-space of %zu coils and no dataset sensitivity_maps, which coils.maps file takes; add it "
+                     "(complex, [slices, coils, height, width] as kspace), or set coils.maps to prescan",
+                     volume->path, volume->coils);
+  return fail_file(error,
+                   "%s has sensitivity_maps of %zu slices, %zu coils and %zux%zu pixels; they must be of %zu, %zu and "
+                   "%zux%zu, as its k-space: mend the file, or set coils.maps to prescan",
+                   volume->path, volume->map_slices, volume->map_coils, volume->map_height, volume->map_width,
+                   volume->slices, volume->coils, height, width);
+}
+
+/* Coils that a slice has when they are compressed; a noise scan is of all of them. */
+static bool count_coils(struct volume *volume, const struct options *options, struct error *error) {
+  size_t most = options->coils.compress;
+  volume->made_coils = most && volume->from_kspace && most < volume->coils ? most : volume->coils;
+  if (options->coils.whiten != WHITEN_NOISE || !volume->from_kspace || volume->coils == 1) return true;
+  if (!volume->noise_coils)
+    return fail_file(error,
+                     "%s has k-space of %zu coils and no dataset noise, which coils.whiten noise takes; add it (complex, "
+                     "[coils, samples]), or set coils.whiten to edge or none",
+                     volume->path, volume->coils);
+  if (volume->noise_coils == volume->coils) return true;
+  return fail_file(error,
+                   "%s has a dataset noise of %zu coils and k-space of %zu; give the noise of the same coils, or set "
+                   "coils.whiten to edge or none",
+                   volume->path, volume->noise_coils, volume->coils);
+}
+
 static void select_slices(struct volume *volume, uint32_t rule) {
   volume->slice_first = rule == SLICES_CENTRE ? volume->slices / 4 : 0;
   volume->slice_count = rule == SLICES_CENTRE ? volume->slices * 3 / 4 - volume->slices / 4 : volume->slices;
@@ -102,7 +139,8 @@ static bool complete(struct volume *volume, const struct options *options, struc
   volume->turn_columns = options->data.image_shift & SHIFT_COLUMNS;
   volume->turn_rows = options->data.image_shift & SHIFT_ROWS;
   select_slices(volume, options->data.slices);
-  return cut_kspace(volume, options, error) && check_size(volume, options, error);
+  return count_coils(volume, options, error) && cut_kspace(volume, options, error) &&
+         check_maps(volume, options, error) && check_size(volume, options, error);
 }
 
 /* ---- k-space with a mask beside it --------------------------------------------------------------------- */

@@ -26,6 +26,9 @@ struct volume {
   bool turned;                    /* the file says that the readout is the last axis */
   bool has_mask;                  /* of what was sampled, beside the k-space */
   bool has_images;                /* there are, whether or not they are what is taken */
+  size_t map_slices, map_coils, map_height, map_width; /* of the coil sensitivities beside k-space that coils.maps
+                                                          asks for; 0: there are none, or they are not asked for */
+  size_t noise_coils, noise_samples; /* of the noise scan beside k-space that coils.whiten asks for; 0: likewise */
   bool has_max;
   double max; /* the largest pixel, as the file says */
 
@@ -35,6 +38,7 @@ struct volume {
   size_t kspace_height, kspace_width; /* what the k-space is cut to before the transform; 0: it is not */
   bool shift_rows, shift_columns;   /* k-space whose zero frequency is at index 0 of the axis */
   bool turn_rows, turn_columns;     /* and whose images have their middle there */
+  size_t made_coils;                /* of its slices when coils.compress has been at them */
   size_t slice_first, slice_count;  /* the slices that data.slices takes */
 
   struct digest digest; /* the file's digest, where it is one of a data set */
@@ -66,6 +70,9 @@ bool volume_takes_size(size_t side); /* data.size takes it: else advice to set i
  * (height / 2, width / 2). Refuses doubles that are all too small for floats. */
 bool volume_read(void *file, const struct volume *volume, size_t slice, float *to, struct error *error);
 size_t volume_slice_floats(const struct volume *volume);
+/* Those before the coil sensitivities [coils][map_height][map_width] and the noise scan [coils][noise_samples], float pairs,
+ * that stand after them. */
+size_t volume_sample_floats(const struct volume *volume);
 
 /* Where pixel i of the n central ones lies in an axis of `size` that is padded to `pad`; -1: in the padding.
  */

@@ -22,6 +22,11 @@ bool volume_check_sizes(const struct volume *volume, struct error *error) {
                    volume->path, volume->coils, volume->height, volume->width, host / 0x1p30);
 }
 
-size_t volume_slice_floats(const struct volume *volume) {
+size_t volume_sample_floats(const struct volume *volume) {
   return volume->coils * volume->height * volume->width * (volume->from_kspace ? 2 : 1);
+}
+
+size_t volume_slice_floats(const struct volume *volume) {
+  return volume_sample_floats(volume) + 2 * volume->map_coils * volume->map_height * volume->map_width +
+         2 * volume->noise_coils * volume->noise_samples;
 }

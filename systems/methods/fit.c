@@ -25,6 +25,11 @@ bool fit_check(struct device *device, const struct options *options, const struc
 }
 
 bool fit_check_masks(const struct options *options, const char *method, struct error *error) {
+  if (options->coils.simulate && options->network.input == INPUT_MAGNITUDE)
+    return fail_usage(error,
+                      "train.method is %s, which transforms images, and coils.simulate %u; set it to 0, or train.method "
+                      "to reconstructor, l2s, l2sr, pgmri or lbcs",
+                      method, options->coils.simulate);
   if (options->data.kspace == KSPACE_MEASURED && options->network.input == INPUT_MAGNITUDE)
     return fail_usage(
         error,

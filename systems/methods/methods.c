@@ -1,6 +1,7 @@
 #include "systems/methods/methods.h"
 
 #include "engine/base/log.h"
+#include "systems/coils/simulated.h"
 #include "systems/methods/evaluate.h"
 #include "systems/methods/start.h"
 #include "systems/scan/augment.h"
@@ -48,7 +49,7 @@ static bool add_stage(struct lists *lists, const struct options *options, size_t
 /* What data would tell. */
 static void note_assumed(struct lists *lists, const struct options *options) {
   bool there = file_is_there(options->data.path) || folder_is_there(options->data.path);
-  if (options->data.kspace != KSPACE_IMAGE) return;
+  if (simulated_or_measured(options)) return;
   if (!options->data.window) lists_note(lists, "assumed", "all slices fit on the device (data.window is 0)");
   if (options->data.window && !there)
     lists_note(lists, "assumed", "there are more slices than data.window (data.path is not there)");

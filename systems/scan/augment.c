@@ -1,5 +1,7 @@
 #include "systems/scan/augment.h"
 
+#include "systems/coils/simulated.h"
+
 #include <string.h>
 
 static const struct {
@@ -23,7 +25,12 @@ bool augment_read(struct augment *augment, const struct options *options, struct
   for (uint32_t kind; (words = option_next(words, word, sizeof word)); augment->kinds |= kind)
     if (!(kind = kind_of(word)))
       return fail_usage(error, "data.augment has '%s'; it must be a list of flips, shifts and turns", word);
-  if (!augment->kinds || options->data.kspace == KSPACE_IMAGE) return true;
+  if (!augment->kinds || !simulated_or_measured(options)) return true;
+  if (options->coils.simulate)
+    return fail_usage(error,
+                      "data.augment is [%s] and coils.simulate %u: coils see images that stay where they are; set "
+                      "data.augment to [] or coils.simulate to 0",
+                      options->data.augment, options->coils.simulate);
   return fail_usage(
       error,
       "data.augment is [%s] and data.kspace measured: images are moved before they are transformed, and "

@@ -1,6 +1,9 @@
 #include "systems/scan/load.h"
 
 #include "engine/base/log.h"
+#include "systems/coils/maps.h"
+#include "systems/coils/mix.h"
+#include "systems/coils/simulated.h"
 #include "systems/data/format.h"
 #include "systems/data/doubts.h"
 #include "systems/data/reader.h"
@@ -28,9 +31,10 @@ struct load {
   struct arena *arena;
   struct load_report *report;
   struct coil_plan coils;
+  struct mix mix;                          /* where coils are whitened or compressed */
   struct spectra spectra;                  /* where the files' own k-space is kept */
   float *image, *crop;                     /* one slice before and after the crop */
-  float *kspace;                           /* one slice's, cut (data.crop) */
+  float *kspace, *mixed;                   /* one slice's, cut (data.crop); of mixed coils */
   size_t rows, capacity;                   /* slices taken so far; at most */
   size_t volume, volume_start;             /* the volume being read and its first row */
   size_t constant_before, excluded_before; /* the report's counts at its start */
@@ -47,16 +51,26 @@ static void scale_image(struct load *load) {
   for (size_t i = 0; i < pixels; i++) load->crop[i] = (float)(load->crop[i] / load->options->data.scale);
 }
 
+/* The slice's k-space with the coils that it is to have; NULL: refused. */
+static const float *mix_coils(struct load *load, const struct volume *volume, const float *data, struct error *error) {
+  const float *noise = data + volume_slice_floats(volume) - 2 * volume->noise_coils * volume->noise_samples;
+  bool good = mix_run(&load->mix, world_device(load->world), world_kernels(load->world), volume, load->options, data,
+                      noise, load->mixed, error);
+  return good ? load->mixed : NULL;
+}
+
 static bool make_image(struct load *load, const struct volume *volume, const float *data,
                        struct error *error) {
   const struct scan_shape shape = scan_shape_of(load->options);
   const float *image = data;
   if (volume->from_kspace) {
     struct volume cut = *volume;
+    if (mix_wanted(volume, load->options) && !(data = mix_coils(load, volume, data, error))) return false;
+    cut.coils = volume->made_coils;
     if (volume->kspace_height) {
+      volume_crop_kspace(&cut, data, load->kspace);
       cut.height = volume->kspace_height;
       cut.width = volume->kspace_width;
-      volume_crop_kspace(volume, data, load->kspace);
       data = load->kspace;
     }
     if (!coil_plan_for(&load->coils, world_device(load->world), world_kernels(load->world), &cut, error) ||
@@ -161,7 +175,8 @@ static struct system load_slice_of(const struct world *world) {
 }
 
 static void write_numbers(struct load *load, const struct volume *volume, uint32_t index) {
-  const uint32_t coils = (uint32_t)volume->coils, number = (uint32_t)load->rows;
+  const uint32_t simulated = load->options->coils.simulate, coils = simulated ? simulated : (uint32_t)volume->made_coils,
+                 number = (uint32_t)load->rows;
   struct world *world = load->world;
   const struct system row = load_slice_of(world);
   struct world_use before = world_enter(world, &row);
@@ -173,10 +188,13 @@ static void write_numbers(struct load *load, const struct volume *volume, uint32
   world_leave(world, before);
 }
 
-static bool write_slice(struct load *load, const struct volume *volume, uint32_t index, struct error *error) {
+static bool write_slice(struct load *load, const struct volume *volume, uint32_t index, const float *data,
+                        struct error *error) {
   const struct scan_shape shape = scan_shape_of(load->options);
   write_numbers(load, volume, index);
-  if (!world_has(load->world, SLICE_coil_kspace)) return true;
+  if (volume->map_coils && world_has(load->world, SLICE_maps))
+    maps_write(load->world, load->rows, volume, load->options, data + volume_sample_floats(volume));
+  if (!world_has(load->world, SLICE_coil_kspace) || load->options->coils.simulate) return true;
   return spectra_for(&load->spectra, &load->coils, &shape, load->options->data.pad, error) &&
          run_alone(load, &system_load_coils, error);
 }
@@ -242,7 +260,7 @@ static bool take_slice(struct load *load, const struct reader_slice *slice, stru
   load->report->names[load->rows] = (struct slice_name){slice->volume, slice->slice};
   if (load->cache)
     memcpy(slice_cache_image(load->cache, load->rows), load->crop, sizeof(float) * pixels);
-  else if (!write_slice(load, volume, (uint32_t)slice->volume, error))
+  else if (!write_slice(load, volume, (uint32_t)slice->volume, slice->data, error))
     return false;
   load->rows++;
   return true;
@@ -252,6 +270,7 @@ static bool take_slice(struct load *load, const struct reader_slice *slice, stru
 static bool is_wanted(const struct load *load, const struct reader_slice *slice) {
   size_t most = load->options->data.most;
   if (load->rows < load->capacity) return true;
+  if (load->options->coils.combine == COMBINE_MAPS) return false; /* images are made of those that are loaded */
   return slice->volume == load->volume && load->options->data.range == RANGE_VOLUME &&
          (!most || load->rows + load->rest < most);
 }
@@ -395,17 +414,45 @@ static size_t largest_kspace(const struct dataset *dataset) {
   return most;
 }
 
+static size_t largest_mixed(const struct dataset *dataset, const struct options *options) {
+  size_t most = 1;
+  for (size_t v = 0; v < dataset->volume_count; v++) {
+    const struct volume *volume = &dataset->volumes[v];
+    size_t floats = 2 * volume->made_coils * volume->height * volume->width;
+    if (mix_wanted(volume, options) && floats > most) most = floats;
+  }
+  return most;
+}
+
 /* Units are known only now. */
 static bool scale_coils(struct load *load, struct error *error) {
   if (!world_has(load->world, SLICE_coil_kspace)) return true;
   return run_alone(load, &system_scale_coils, error) && device_finish(world_device(load->world), error);
 }
 
+static bool make_maps(struct load *load, struct error *error) {
+  return maps_make(load->world, load->dataset, load->options, load->report->names, load->rows, error);
+}
+
+static bool combine_coils(struct load *load, struct error *error) {
+  return maps_combine(load->world, load->dataset, load->options, load->report->names, load->rows, error);
+}
+
+static bool simulate_coils(struct load *load, struct error *error) {
+  if (!world_has(load->world, SLICE_coil_kspace)) return true;
+  log_info("%u simulated coils a slice: maps of a birdcage, a smooth phase, noise of %g of the image's deviation",
+           load->options->coils.simulate, load->options->coils.noise);
+  return simulated_fill(load->world, load->dataset, load->options, load->report->names, load->rows, error);
+}
+
 /* With a cache all of the world's rows are in use. */
 static bool prepare(struct load *load, struct error *error) {
   if (load->cache) return true;
   world_set_rows(load->world, TABLE_SLICE, load->rows);
-  return transform_rows(load->world, 0, load->rows, error) && scale_coils(load, error);
+  if (load->options->coils.simulate)
+    return transform_rows(load->world, 0, load->rows, error) && simulate_coils(load, error) && make_maps(load, error);
+  return make_maps(load, error) && combine_coils(load, error) && transform_rows(load->world, 0, load->rows, error) &&
+         scale_coils(load, error);
 }
 
 /* Where slices are from, and what tells more of them. */
@@ -426,9 +473,12 @@ static bool load_all(struct load *load, struct error *error) {
   load->crop = ARENA_NEW(load->arena, float, world_height(load->world) * world_width(load->world));
   load->doubts = doubts_open(load->arena);
   load->kspace = ARENA_NEW(load->arena, float, largest_kspace(load->dataset));
+  load->mixed = ARENA_NEW(load->arena, float, largest_mixed(load->dataset, load->options));
+  maps_clear(load->world);
   bool good = read_slices(load, error);
   spectra_close(&load->spectra);
   coil_close(&load->coils);
+  mix_close(&load->mix);
   if (good && !load->rows)
     good = fail_file(
         error,

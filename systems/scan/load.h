@@ -15,10 +15,6 @@ bool load_describe(struct schedule *schedule, const struct system *row, struct e
 /* Columns of SLICE that load fills for the scene's geometry. */
 component_set load_columns(const struct options *options);
 
-struct slice_name {
-  size_t volume, slice; /* index into dataset->volumes; slice number in the file */
-};
-
 struct load_report {
   size_t slices, constant, excluded, broken_volumes;
   size_t written_volumes; /* that another program began to write after the data set was opened */

@@ -1,5 +1,6 @@
 #include "systems/scan/observation.h"
 
+#include "systems/coils/simulated.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/systems.h"
 
@@ -11,12 +12,16 @@ static const struct observation of_coils = {.kspace = SET(SLICE_coil_kspace) | S
                                             .observe = &system_observe_coils,
                                             .open = observe_coils_open,
                                             .cells = true};
+static const struct observation of_maps = {.kspace = SET(SLICE_coil_kspace) | SET(SLICE_coils) | SET(SLICE_maps),
+                                           .observe = &system_observe_maps,
+                                           .open = observe_maps_open,
+                                           .cells = true};
 static const struct observation of_complex = {.kspace = SET(SLICE_kspace), .open = observe_complex_open};
 static const struct observation of_complex_coil = {.kspace = SET(SLICE_coil_kspace), .open = observe_complex_open};
 
 const struct observation *observation_chosen(const struct options *options) {
-  bool measured = options->data.kspace == KSPACE_MEASURED;
-  if (options->network.input == INPUT_COMPLEX) return measured ? &of_complex_coil : &of_complex;
-  if (measured) return &of_coils;
+  bool coils = simulated_or_measured(options);
+  if (options->network.input == INPUT_COMPLEX) return coils ? &of_complex_coil : &of_complex;
+  if (coils) return options->coils.combine == COMBINE_MAPS ? &of_maps : &of_coils;
   return geometry_chosen(options)->columns ? &of_columns : &of_cells;
 }

@@ -56,6 +56,31 @@ const struct system system_observe_coils = {
     .writes = SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std),
     .run = run_observe_coils};
 
+static const char *maps_kernel_of(const struct world *world) {
+  return observe_cells_fft_fits(world_height(world), world_width(world)) ? "observe_maps_fft" : "observe_maps_direct";
+}
+
+static void run_observe_maps(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  size_t scans = world_rows(world, TABLE_ENV), slots = simulation->observe_slots;
+  kernel_run(world_kernels(world), maps_kernel_of(world), scans < slots ? scans : slots,
+             ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_coils),
+                  world_in(world, SLICE_coil_kspace), world_in(world, SLICE_maps), world_in(world, SCENE_cells),
+                  world_in(world, SCENE_phase), world_in(world, SCENE_column_phase),
+                  arg_buffer(ARG_INOUT, ELEMENT_C64, simulation->observe_work),
+                  world_out(world, ENV_magnitude), world_out(world, ENV_magnitude_mean),
+                  world_out(world, ENV_magnitude_std), arg_u32((uint32_t)simulation->plan.coils),
+                  arg_u32((uint32_t)scans)));
+}
+
+const struct system system_observe_maps = {
+    .name = "observe_maps",
+    .doc = "the coils' zero-filled images combined by maps, with mean and deviation",
+    .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SLICE_coils) | SET(SLICE_coil_kspace) | SET(SLICE_maps) |
+             SET(SCENE_cells) | SET(SCENE_phase) | SET(SCENE_column_phase),
+    .writes = SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std),
+    .run = run_observe_maps};
+
 /* An image a coil and work-group. */
 static bool open_work(struct simulation *simulation, size_t coils, struct error *error) {
   struct device *device = simulation->device;
@@ -79,4 +104,9 @@ bool observe_cells_open(struct simulation *simulation, struct error *error) {
 bool observe_coils_open(struct simulation *simulation, struct error *error) {
   return open_work(simulation, simulation->plan.coils, error) &&
          kernel_need(simulation->kernels, coils_kernel_of(simulation->world), error);
+}
+
+bool observe_maps_open(struct simulation *simulation, struct error *error) {
+  return open_work(simulation, simulation->plan.coils, error) &&
+         kernel_need(simulation->kernels, maps_kernel_of(simulation->world), error);
 }

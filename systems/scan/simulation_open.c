@@ -1,5 +1,7 @@
 /* Opening a simulation, setting what it scans by, and scanning. */
 #include "kernels/kernels.h"
+#include "systems/coils/maps.h"
+#include "systems/coils/simulated.h"
 #include "systems/sampling/exact_chances.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/load.h"
@@ -24,15 +26,21 @@ static bool check_sides(const struct options *options, struct error *error) {
   return geometry_takes(geometry_chosen(options), &shape, error);
 }
 
+/* Coils that a slice has room for. */
+static size_t coils_of(const struct options *options, const struct simulation_plan *plan) {
+  return options->coils.simulate && plan->coils ? options->coils.simulate : plan->coils;
+}
+
 static bool check_kspace(const struct options *options, const struct simulation_plan *plan,
                          struct error *error) {
-  if (options->data.kspace == KSPACE_IMAGE) return true;
+  bool simulated = options->coils.simulate;
+  if (!simulated_or_measured(options)) return true;
   if ((plan->deciders & DECIDES_SEQUENCE) && !is_complex(options))
-    return fail_usage(error, "data.kspace is measured, and the samplers tau_step and tau_step_best transform "
-                             "images; set it to image");
+    return fail_usage(error, "%s, and the samplers tau_step and tau_step_best transform images; set it to %s",
+                      simulated ? "coils.simulate is above 0" : "data.kspace is measured", simulated ? "0" : "image");
   if (plan->coils) return true;
-  return fail_usage(error,
-                    "data.kspace is measured, and this works on images without files; set it to image");
+  return fail_usage(error, "%s, and this works on images without files; set it to %s",
+                    simulated ? "coils.simulate is above 0" : "data.kspace is measured", simulated ? "0" : "image");
 }
 
 /* Networks of complex images: what has no such image. */
@@ -54,7 +62,12 @@ static bool check_input(const struct options *options, const struct simulation_p
   if ((plan->metrics || plan->images == IMAGES_AT_END) && !plan->network)
     return fail_usage(error, "network.input is complex, and no reconstructor is named; give --reconstructor "
                              "FILE, or set it to magnitude for zero-filled images");
-  if (options->data.kspace == KSPACE_IMAGE || plan->coils == 1) return true;
+  if (!simulated_or_measured(options) || coils_of(options, plan) == 1) return true;
+  if (options->coils.simulate)
+    return fail_usage(error,
+                      "network.input is complex and coils.simulate %u: a network takes one complex image; set "
+                      "coils.simulate to 1 or 0, or network.input to magnitude",
+                      options->coils.simulate);
   return fail_usage(
       error,
       "network.input is complex and data.kspace measured: a network takes one complex image, and "
@@ -109,7 +122,7 @@ static bool open_world(struct simulation *simulation, struct error *error) {
                               .height = scan.height,
                               .width = scan.width,
                               .half = simulation->options->world.observation == OBSERVATION_F16};
-  bool measured = simulation->options->data.kspace == KSPACE_MEASURED;
+  bool coils = simulated_or_measured(simulation->options);
   setup.columns = load_columns(simulation->options) | simulation->scan.touched | decide_columns(simulation) |
                   plan->columns | SET(SCENE_initial) | SET(SCENE_phase);
   if (!oracle_rank_one(simulation)) setup.columns &= ~SET(ENV_base);
@@ -123,7 +136,7 @@ static bool open_world(struct simulation *simulation, struct error *error) {
   simulation_shapes(simulation->options, plan->coils, setup.shape);
   setup.rows[TABLE_CANDIDATE] = plan->deciders & DECIDES_ORACLE ? plan->envs * setup.shape[SHAPE_A] : 0;
   setup.rows[TABLE_SLICE] =
-      slice_cache_rows(&setup, simulation->device, simulation->options, measured ? 0 : plan->together);
+      slice_cache_rows(&setup, simulation->device, simulation->options, coils ? 0 : plan->together);
   simulation->plan.window = setup.rows[TABLE_SLICE] < plan->slices;
   uint8_t grows = plan->epoch_rows ? TABLE_SLICE : TABLE_ENV;
   return world_open(&simulation->world, simulation->device, simulation->kernels, &setup, grows, error);
@@ -202,10 +215,12 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
                                     .group = 1,
                                     .reconstruction = reconstruction_chosen(options, plan->network),
                                     .sampler = plan->deciders & DECIDES_POLICY ? &sampler_policy : &sampler_list[0]};
+  simulation->plan.coils = coils_of(options, plan);
   REQUIRE(!(plan->deciders & DECIDES_DENSE) || plan->images == IMAGES_EVERY_STEP, "decisions by the reconstruction need one in every step");
   bool good = check_sides(options, error) && check_kspace(options, plan, error) &&
               reconstruction_check(options, plan->network, plan->coils, error) &&
               check_input(options, plan, error) && simulation_build(simulation, error) &&
+              maps_check(options, simulation->plan.coils, simulation->scan.touched | plan->columns, error) &&
               open_kernels(simulation, plan, error) && open_world(simulation, error) &&
               prepare(simulation, error) && open_tables(simulation, error);
   if (!good) simulation_close(simulation);

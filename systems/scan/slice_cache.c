@@ -1,6 +1,7 @@
 #include "systems/scan/slice_cache.h"
 
 #include "kernels/kernels.h"
+#include "systems/coils/simulated.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/systems.h"
 #include "systems/scan/transform.h"
@@ -52,7 +53,7 @@ size_t slice_cache_rows(const struct world_setup *setup, const struct device *de
 
 bool slice_cache_planned(const struct options *options, size_t slices, size_t together) {
   size_t asked = options->data.window;
-  if (!asked || !together || options->data.kspace == KSPACE_MEASURED) return false;
+  if (!asked || !together || simulated_or_measured(options)) return false;
   return (asked > together ? asked : together) < slices;
 }
 

@@ -45,6 +45,28 @@ run "report" "$l2sr" report two --output page
 what='the page of both'
 says page/report.txt 'data.kspace='
 
+# coils combined by maps, fewer coils, and coils of images, which results say
+run "combined" "$l2sr" evaluate scene --samplers random,oracle --set coils.maps=prescan --set coils.lines=16 \
+  --set coils.combine=maps --output combined
+what='a table of coils combined by maps'
+says out 'maps: prescan, combined by them'
+run "two virtual coils" "$l2sr" evaluate scene --set coils.compress=2 --output fewer
+run "report of both" "$l2sr" report combined fewer --output coils
+what='the page of both'
+says coils/report.txt 'coils.combine=maps'
+printf '{extends: scene, data: {source: auto, kspace: image}, coils: {simulate: 4, noise: 0.05, maps: file, combine: maps}}\n' >simulated.yaml
+run "simulated coils, few at a time" "$l2sr" evaluate simulated --samplers random,oracle --set world.envs=3 --output simulated_few
+run "simulated coils" "$l2sr" evaluate simulated --samplers random,oracle --output simulated
+what='a table of simulated coils'
+says out '4 simulated coils, maps: file, combined by them'
+run "the same of simulated coils" "$l2sr" compare simulated_few/results.h5 simulated/results.h5
+run "a policy of simulated coils" "$l2sr" train simulated --output simulated_run --set learn.reconstructor=lines/reconstructor/best.h5 \
+  --set learn.steps=64 --set learn.validations=1
+refuse 1 'has k-space of 3 coils and no dataset sensitivity_maps, which coils.maps file takes' evaluate scene \
+  --set coils.maps=file --set data.strict=true
+refuse 1 'has k-space of 3 coils and no dataset noise, which coils.whiten noise takes' evaluate scene --set coils.whiten=noise \
+  --set data.strict=true
+
 refuse 2 'data.kspace is measured, and data.source names reconstructions' evaluate scene \
   --set data.source=reconstruction_rss
 refuse 2 'train.method is loupe, which transforms images, and data.kspace is measured' train scene --quiet --output none \

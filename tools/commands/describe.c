@@ -3,6 +3,7 @@
 #include "engine/base/log.h"
 #include "engine/ecs/schedule.h"
 #include "kernels/kernels.h"
+#include "systems/coils/simulated.h"
 #include "systems/methods/evaluate.h"
 #include "systems/public/groups.h"
 #include "systems/methods/methods.h"
@@ -359,7 +360,7 @@ static void print_keys_json(const struct call *call) {
 /* Says what a row of a table is, and whether there is one for each environment. The rows of SLICE, and its
  * coils, are counted when the data are read. */
 static const char *row_of(const struct options *options, uint8_t table, bool *each) {
-  bool coils = options->data.kspace == KSPACE_MEASURED;
+  bool coils = simulated_or_measured(options);
   *each = table != TABLE_SLICE && table != TABLE_SCENE;
   return table == TABLE_SCENE     ? "scene"
          : table == TABLE_SLICE   ? coils ? "slice of one coil" : "slice"

@@ -1,4 +1,5 @@
 /* Every sampler over all slices at every setting: table, curves, per-slice numbers, masks and images. */
+#include "systems/coils/maps.h"
 #include "systems/methods/evaluate.h"
 #include "engine/base/log.h"
 #include "engine/base/text.h"
@@ -75,14 +76,15 @@ static void print_over(const struct evaluation *evaluation, const struct options
       [RANGE_VOLUME] = "volume", [RANGE_SLICE] = "slice", [RANGE_ATTRIBUTE] = "attribute max"};
   const struct scoring *scoring = evaluation->scoring;
   struct arena *arena = evaluation->arena;
+  const char *coils = maps_text(options, arena);
   if (!scoring) {
-    printf("\nmean +- population standard deviation over scans; data range by %s; %s\n",
-           ranges[options->data.range], text_shown(arena, evaluation->reconstructor));
+    printf("\nmean +- population standard deviation over scans; data range by %s; %s%s%s\n",
+           ranges[options->data.range], text_shown(arena, evaluation->reconstructor), *coils ? "; " : "", coils);
     return;
   }
   const char *over = scoring_over(scoring, options->evaluate.metrics, arena);
-  printf("\nmean +- population standard deviation over %s; data range by %s; %s\n", over,
-         ranges[scoring_range(scoring, options)], text_shown(arena, evaluation->reconstructor));
+  printf("\nmean +- population standard deviation over %s; data range by %s; %s%s%s\n", over,
+         ranges[scoring_range(scoring, options)], text_shown(arena, evaluation->reconstructor), *coils ? "; " : "", coils);
   printf("scores of %s (evaluate.profile %s)%s%s\n", scoring->code, scoring->name,
          strstr(over, "volumes") ? ", volumes: " : "",
          strstr(over, "volumes")

@@ -4,6 +4,7 @@
 #include "engine/base/log.h"
 #include "engine/base/text.h"
 #include "engine/device/program.h"
+#include "systems/coils/maps.h"
 #include "systems/sampling/geometry.h"
 
 #include <stdlib.h>
@@ -51,11 +52,12 @@ static const char *row_of(struct arena *arena, const struct evaluation *evaluati
                                            : ranges[options->data.range];
   const struct acquisition *setting = &run->acquisition;
   char size[SCAN_SHAPE_TEXT];
-  return arena_text(arena, "N=%s x%u %s, %u + %u %ss, %zu slice%s (%.8s)%s%s",
+  const char *coils = maps_text(options, arena);
+  return arena_text(arena, "N=%s x%u %s, %u + %u %ss, %zu slice%s (%.8s)%s%s%s%s",
                     scan_shape_text(&setting->shape, size), setting->acceleration, setting->horizon,
                     setting->initial_lines, setting->budget, geometry_of(setting)->one, evaluation->slices,
-                    plural(evaluation->slices), evaluation->dataset.hash, scores,
-                    options->data.kspace == KSPACE_MEASURED ? ", measured k-space" : "");
+                     plural(evaluation->slices), evaluation->dataset.hash, scores,
+                     options->data.kspace == KSPACE_MEASURED ? ", measured k-space" : "", *coils ? ", " : "", coils);
 }
 
 static size_t find_row(const struct paper_table *table, const char *text, const struct paper_tested *tested) {

@@ -1,0 +1,34 @@
+/* Coil sensitivities of the loaded slices, SLICE.maps: of the file, of the middle of k-space
+ * (systems/coils/espirit.h), or 1. */
+#ifndef L2SR_SYSTEMS_MAPS_H
+#define L2SR_SYSTEMS_MAPS_H
+
+#include "components/components.h"
+#include "components/options.h"
+#include "engine/ecs/world.h"
+#include "systems/data/dataset.h"
+
+/* Refuses keys of section coils that do not go together, and `columns` of which SLICE.maps is one where
+ * slices of so many coils have none. */
+bool maps_check(const struct options *options, size_t coils, component_set columns, struct error *error);
+
+/* "8 simulated coils, maps: prescan, combined by them", what results say of coils; "" where nothing is chosen. */
+const char *maps_text(const struct options *options, struct arena *arena);
+
+/* Lines that maps are made of: coils.lines, or those that every scan of the scene starts with. */
+bool maps_lines(const struct options *options, size_t *lines, struct error *error);
+
+/* Before slices are read: no coil sees anything yet. */
+void maps_clear(struct world *world);
+/* The file's maps [coils][height][width], float pairs, cropped and padded as its images are. */
+void maps_write(struct world *world, size_t row, const struct volume *volume, const struct options *options,
+                const float *maps);
+/* When all k-space is there: of every slice. Nothing where the world has no such column. Names the slice that
+ * has none. */
+bool maps_make(struct world *world, const struct dataset *dataset, const struct options *options,
+               const struct slice_name *names, size_t slices, struct error *error);
+/* coils.combine maps: SLICE.image anew, of coil images combined by maps. */
+bool maps_combine(struct world *world, const struct dataset *dataset, const struct options *options,
+                  const struct slice_name *names, size_t slices, struct error *error);
+
+#endif
