@@ -723,7 +723,7 @@ __kernel void observe_maps_fft(__global const uint *restrict slice, __global con
   __global float2 *lines = work + (size_t)slot * most * PIXELS;
   for (uint scan = slot; scan < scans; scan += rows) {
     uint at = slice[scan], own = min(coils[at], most);
-    mark_cells(mask + (size_t)scan * ACTIONS, cells, taken, acquired, chosen, &count);
+    mark_cells(mask + (size_t)scan * ACTIONS, cells, 0u, taken, acquired, chosen, &count);
     for (uint coil = 0u; coil < own; coil++)
       fft_columns(coil_kspace + ((size_t)at * most + coil) * PIXELS, taken, column_phase,
                   lines + (size_t)coil * PIXELS, re, im);
@@ -735,21 +735,9 @@ __kernel void observe_maps_fft(__global const uint *restrict slice, __global con
 }
 #endif
 
-/* The columns of the taken cells of `all` samples, coil after coil, transformed. */
-INLINE void direct_columns(__global const float2 *data, uint all, __local const uint *taken, __local const uchar *any,
-                           __global const float2 *column_phase, __global float2 *lines) {
-  for (uint i = (uint)get_local_id(0); i < all; i += DIRECT_GROUP) {
-    uint n = i % PIXELS / HEIGHT, y = i % HEIGHT, k = (y + HEIGHT - HEIGHT / 2u) % HEIGHT;
-    __global const float2 *own = data + i / PIXELS * PIXELS;
-    float2 sum = (float2)(0.0f, 0.0f);
-    for (uint m = 0u; any[n] && m < HEIGHT; m++)
-      if (is_taken(taken, m * WIDTH + n)) sum += times(own[m * WIDTH + n], column_phase[m * k % HEIGHT]);
-    lines[i] = sum / sqrt((float)HEIGHT);
-  }
-}
-
 /* Does direct_rows over the images of `coils` coils, combined by maps. */
 INLINE moments direct_rows_maps(__global const float2 *lines, __global const float2 *maps, uint coils,
+                                __local const ushort *acquired, __local const uint *count,
                                 __global const float2 *phase, __global real *image) {
   moments seen = {0.0f, 0.0f, 0.0f};
   for (uint i = (uint)get_local_id(0); i < PIXELS; i += DIRECT_GROUP) {
@@ -758,7 +746,7 @@ INLINE moments direct_rows_maps(__global const float2 *lines, __global const flo
     for (uint coil = 0u; coil < coils; coil++) {
       __global const float2 *own = lines + (size_t)coil * PIXELS;
       float2 sum = (float2)(0.0f, 0.0f);
-      for (uint n = 0u; n < WIDTH; n++) sum += times(own[n * HEIGHT + y], phase[n * k % WIDTH]);
+      for (uint a = 0u; a < *count; a++) sum += times(own[acquired[a] * HEIGHT + y], phase[acquired[a] * k % WIDTH]);
       all += through_map(maps[(size_t)coil * PIXELS + i], sum);
     }
     float value = combined(all, maps, coils, i, 1.0f / sqrt((float)WIDTH));
@@ -784,11 +772,15 @@ observe_maps_direct(__global const uint *restrict slice, __global const uchar *r
   if (slot >= rows) return;
   __global float2 *lines = work + (size_t)slot * most * PIXELS;
   for (uint scan = slot; scan < scans; scan += rows) {
-    uint at = slice[scan], all = min(coils[at], most) * PIXELS;
-    mark_cells(mask + (size_t)scan * ACTIONS, cells, taken, any, chosen, &count);
-    direct_columns(coil_kspace + (size_t)at * most * PIXELS, all, taken, any, column_phase, lines);
-    barrier(CLK_GLOBAL_MEM_FENCE);
-    moments seen = direct_rows_maps(lines, maps + (size_t)at * most * PIXELS, all / PIXELS, phase,
+    uint at = slice[scan], own = min(coils[at], most);
+    __global const float2 *data = coil_kspace + (size_t)at * most * PIXELS;
+    for (uint left = 0u; left < WIDTH; left += CELL_BAND) {
+      mark_cells(mask + (size_t)scan * ACTIONS, cells, left, taken, any, chosen, &count);
+      direct_columns(data, own, left, taken, any, column_phase, lines);
+      barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    }
+    list_columns(any, chosen, &count);
+    moments seen = direct_rows_maps(lines, maps + (size_t)at * most * PIXELS, own, chosen, &count, phase,
                                     magnitude + (size_t)scan * PIXELS);
     store_moments(seen, scratch, magnitude_mean, magnitude_std, scan);
   }

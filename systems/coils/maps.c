@@ -222,7 +222,7 @@ static size_t coils_of(const struct options *options, const struct volume *volum
   return options->coils.simulate ? options->coils.simulate : volume->made_coils;
 }
 
-static bool make_run(struct world *world, const struct dataset *dataset, const struct options *options,
+static bool make_maps_of(struct world *world, const struct dataset *dataset, const struct options *options,
                      const struct slice_name *names, size_t first, size_t count, struct error *error) {
   size_t coils = coils_of(options, &dataset->volumes[names[first].volume]), broken;
   bool ones = options->coils.maps == MAPS_ONES || coils == 1;
@@ -240,7 +240,7 @@ bool maps_make(struct world *world, const struct dataset *dataset, const struct 
     for (next = first + 1;
          next < slices && coils_of(options, &dataset->volumes[names[next].volume]) == coils;)
       next++;
-    if (!make_run(world, dataset, options, names, first, next - first, error)) return false;
+    if (!make_maps_of(world, dataset, options, names, first, next - first, error)) return false;
   }
   return true;
 }

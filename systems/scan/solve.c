@@ -177,7 +177,7 @@ static void combine(struct world *world, const struct simulation *simulation, co
                   arg_u32(roll_columns)));
 }
 
-static void spread(struct world *world, const struct simulation *simulation, const struct coils *coils) {
+static void spread_images(struct world *world, const struct simulation *simulation, const struct coils *coils) {
   const struct solver *solver = simulation->solver;
   kernel_run(world_kernels(world), "solve_spread", simulation->pass.images * solver->coils,
              ARGS(coils->slice, coils->coils, coils->maps, SOLVE_IN(solver, PRODUCT), SOLVE_OUT(solver, PLANES),
@@ -192,7 +192,7 @@ void solve_normal(struct world *world, const struct simulation *simulation) {
   struct coils coils = {0};
   if (solver->mapped) {
     coils = coils_of(world);
-    spread(world, simulation, &coils);
+    spread_images(world, simulation, &coils);
   }
   fft_run(fft, FFT_FORWARD, planes);
   kernel_run(world_kernels(world), "solve_keep", simulation->pass.images * solver->coils,
