@@ -59,7 +59,7 @@ bool method_lists(struct lists *lists, const struct options *options, struct are
   const struct method *method = method_of(options);
   *lists = (struct lists){0};
   note_assumed(lists, options);
-  bool trains = has_stages(method) || reconstruction_trains(options);
+  bool trains = start_trains(options);
   if (!trains)
     lists_note(lists, "train",
                arena_text(arena, "nothing is trained: reconstruct.method %s has no network, which train.method %s trains",

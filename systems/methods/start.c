@@ -16,6 +16,11 @@ const char *start_checkpoint(const struct options *options) {
   return is_dense(options) || !strcmp(options->alternate.start, "sparse") ? NULL : options->alternate.start;
 }
 
+bool start_trains(const struct options *options) {
+  const struct method *method = method_of(options);
+  return method->stages[1] || method->stages[0] != &task_reconstructor || reconstruction_trains(options);
+}
+
 /* Stages after the first take its reconstructor; where they alternate they train it. */
 bool start_check_method(const struct method *method, const struct options *options, struct error *error) {
   char wanted[64];

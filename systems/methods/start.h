@@ -11,6 +11,9 @@
 const char *start_checkpoint(const struct options *options);
 /* Refuses an alternate.start that is neither a word nor a file. */
 bool start_check(const struct options *options, struct error *error);
+/* Whether the scene's method trains anything: one that only trains a reconstructor does not where reconstruct.method has no
+ * network. */
+bool start_trains(const struct options *options);
 /* Refuses a reconstruct.method without a network for what trains one or names one to start with. */
 bool start_check_method(const struct method *method, const struct options *options, struct error *error);
 /* Refuses a train.start or learn.start that starts nothing, or whose network is not what would be trained;

@@ -75,14 +75,10 @@ static bool open_transforms(struct solver *solver, struct error *error) {
          fft_open(&solver->rows, solver->device, 1, solver->width, planes * solver->height, error);
 }
 
-static bool need_kernels(struct kernels *kernels, const struct reconstruction *row, struct error *error) {
-  static const char *const all[] = {"solve_mark", "solve_gather", "solve_combine", "solve_spread",
-                                    "solve_keep", "solve_scale",  "solve_begin",   "solve_store"};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if (!kernel_need(kernels, all[i], error)) return false;
-  for (int i = 0; i < SYSTEM_KERNELS_MOST && row->solve->kernels[i]; i++)
-    if (!kernel_need(kernels, row->solve->kernels[i], error)) return false;
-  return true;
+/* That no system names. */
+static bool need_kernels(struct kernels *kernels, struct error *error) {
+  return kernel_need(kernels, "solve_spread", error) && kernel_need(kernels, "solve_keep", error) &&
+         kernel_need(kernels, "solve_begin", error);
 }
 
 static bool maps_coils(const struct options *options) {
@@ -120,7 +116,7 @@ static struct solver *make_solver(const struct simulation *simulation) {
 
 bool solve_open(struct simulation *simulation, struct error *error) {
   simulation->solver = make_solver(simulation);
-  return need_kernels(simulation->kernels, simulation->reconstruction, error) &&
+  return need_kernels(simulation->kernels, error) &&
          open_buffers(simulation->solver, simulation->options->reconstruct.method, error) &&
          open_transforms(simulation->solver, error);
 }

@@ -4,10 +4,9 @@
 #include "engine/files/scene.h"
 #include "engine/files/store.h"
 #include "systems/methods/evaluate.h"
-#include "systems/methods/method.h"
 #include "systems/methods/methods.h"
 #include "systems/methods/fit.h"
-#include "systems/scan/reconstruction.h"
+#include "systems/methods/start.h"
 #include "tools/commands/command.h"
 #include "tools/draw/curves.h"
 #include "tools/report/csv.h"
@@ -187,13 +186,8 @@ static bool score_row(struct call *call, struct device *device, struct row *row,
   return true;
 }
 
-static bool is_scored(const struct options *options) {
-  const struct task *const *stages = method_of(options)->stages;
-  return stages[0] == &task_reconstructor && !stages[1] && !reconstruction_trains(options);
-}
-
 static bool train_row(struct call *call, struct device *device, struct row *row, struct error *error) {
-  if (is_scored(&row->options)) return score_row(call, device, row, error);
+  if (!start_trains(&row->options)) return score_row(call, device, row, error);
   struct method_config config = {
       .resume = true, .end = end_stage, .see_best = keep_best, .context = row, .kernel_folder = call_flag(call, "kernels")};
   return method_train(device, &row->options, &config, error);
