@@ -32,10 +32,10 @@ enum option_concern {
   X(data, CHOICE, image_shift, "none", 0, 0, "none|columns|rows|both",                                       \
     "axes on which images made from k-space have their middle in the corner (fft2 without ifftshift); it "   \
     "is moved to the centre", CONCERNS_TEST)                                                                 \
-  X(data, U32, size, "128", 32, 512, NULL,                                                                   \
-    "N: images are cropped to NxN pixels, and k-space has N phase-encode lines", CONCERNS_TEST)              \
+  X(data, SIDES, size, "128", 32, 1024, NULL,                                                                \
+    "N, or [height, width]: images are cropped to it, and k-space has N (or width) phase-encode lines", CONCERNS_TEST)\
   X(data, CHOICE, crop, "image", 0, 0, "image|kspace",                                                       \
-    "what is cropped to NxN: the image, or the k-space that it is made from (needs data.source kspace)", CONCERNS_TEST)\
+    "what is cropped to data.size: the image, or the k-space that it is made from (needs data.source kspace)", CONCERNS_TEST)\
   X(data, U32, pad, "0", 0, 1024, NULL,                                                                      \
     "pads each axis with zeros to this many pixels before the crop; 0: off", CONCERNS_TEST)                  \
   X(data, F64, scale, "1", 0.000000000001, 1000000000000, NULL,                                              \
@@ -96,12 +96,12 @@ enum option_concern {
     "final acceleration A: N/A actions (points: N^2/A) in all; evaluate takes a list")                       \
   X(acquisition, LIST, horizon, "base", 0, 0, NULL,                                                          \
     "initial actions: base starts at twice the acceleration, long at eight times; evaluate takes a list")    \
-  X(acquisition, U32, initial_lines, "0", 0, 512, NULL,                                                      \
+  X(acquisition, U32, initial_lines, "0", 0, 1024, NULL,                                                     \
     "actions given at the start of a scan; 0: by the horizon")                                               \
-  X(acquisition, U32, initial_side, "0", 0, 512, NULL,                                                       \
+  X(acquisition, U32, initial_side, "0", 0, 1024, NULL,                                                      \
     "points: side of the centred square given at the start; 0: by the horizon, N over the root of the "      \
     "initial acceleration")                                                                                  \
-  X(acquisition, U32, budget, "0", 0, 262144, NULL,                                                          \
+  X(acquisition, U32, budget, "0", 0, 1048576, NULL,                                                         \
     "actions acquired after the start; 0: by the acceleration")
 #define WORLD_OPTIONS(X)                                                                                     \
   X(world, U32, envs, "256", 1, 65536, NULL,                                                                 \
@@ -117,7 +117,7 @@ enum option_concern {
     "file of the fixed mask: N values 0 or 1 (points: NxN) as text, or dataset mask of an HDF5 file")        \
   X(sampler, TEXT, tau_step, "", 0, 0, NULL,                                                                 \
     "checkpoint of train.method tau_step: sampler and reconstructor of tau_step scans")                      \
-  X(sampler, U32, candidates, "0", 0, 512, NULL,                                                             \
+  X(sampler, U32, candidates, "0", 0, 1024, NULL,                                                            \
     "oracles: free actions tried for every action acquired, drawn evenly; 0: all")
 #define NETWORK_OPTIONS(X)                                                                                   \
   X(network, CHOICE, input, "magnitude", 0, 0, "magnitude|complex",                                          \
@@ -368,7 +368,7 @@ enum option_concern {
 #define LBCS_OPTIONS(X)                                                                                      \
   X(lbcs, U32, slices, "0", 0, 100000000, NULL,                                                              \
     "training slices that score the candidates of a step, drawn anew in every step; 0: all")                 \
-  X(lbcs, U32, candidates, "0", 0, 262144, NULL,                                                             \
+  X(lbcs, U32, candidates, "0", 0, 1048576, NULL,                                                            \
     "free actions that are tried in a step, drawn anew in every step; 0: all")                               \
   X(lbcs, U32, log_every, "1", 1, 1000000, NULL,                                                             \
     "actions between two lines of the log, each with a validation and a checkpoint")
@@ -380,7 +380,7 @@ enum option_concern {
   X(phantom, U32, coils, "1", 1, 64, NULL, "receive coils; more than one makes multi-coil volumes")          \
   X(phantom, U32, rows, "256", 32, 1024, NULL, "readout samples of the k-space (oversampled twice)")         \
   X(phantom, U32, columns, "148", 32, 1024, NULL, "phase-encode lines of the k-space")                       \
-  X(phantom, U32, size, "128", 32, 512, NULL, "side of the stored images")                                   \
+  X(phantom, SIDES, size, "128", 32, 1024, NULL, "side of the stored images, or [height, width]")            \
   X(phantom, F64, noise, "0.01", 0, 1, NULL,                                                                 \
     "standard deviation of the noise in k-space, as a fraction of the image's peak")
 

@@ -29,11 +29,14 @@ const char *scan_shape_text(const struct scan_shape *shape, char text[SCAN_SHAPE
 }
 
 bool scan_shape_read(const char *text, struct scan_shape *shape) {
-  char again[SCAN_SHAPE_TEXT];
+  char again[SCAN_SHAPE_TEXT], scene[SCAN_SHAPE_TEXT]; /* a scene leaves out the space */
   *shape = (struct scan_shape){0};
   int sides = sscanf(text, *text == '[' ? "[%u, %u]" : "%u", &shape->height, &shape->width);
   if (*text != '[') shape->width = shape->height;
-  bool good = sides > 0 && shape->height && shape->width && !strcmp(scan_shape_text(shape, again), text);
+  snprintf(scene, sizeof scene, "[%u,%u]", shape->height, shape->width);
+  bool same = !strcmp(scan_shape_text(shape, again), text) ||
+              (shape->height != shape->width && !strcmp(scene, text));
+  bool good = sides > 0 && shape->height && shape->width && same;
   if (!good) *shape = (struct scan_shape){0};
   return good;
 }

@@ -8,7 +8,7 @@ void set_learning(struct learning_run *run, struct folder *folder, struct device
   struct options *options = &run->options;
   option_defaults(&option_table, options, run->arena);
   options->data.path = support_path(folder, "data");
-  options->data.size = N;
+  options->data.size = option_square(N);
   options->acquisition.initial_lines = 3;
   options->network.channels = 4;
   options->network.pools = options->policy.pools = 2;

@@ -5,7 +5,7 @@ void plan_scene(struct scene *scene, enum acquisition_geometry geometry, uint32_
   struct error error;
   *scene = (struct scene){.arena = arena_open()};
   option_defaults(&option_table, &scene->options, scene->arena);
-  scene->options.data.size = n;
+  scene->options.data.size = option_square(n);
   scene->options.acquisition.geometry = geometry;
   assert_good(acquisition_plan(&scene->acquisition, &scene->options, acceleration, horizon, &error), &error);
 }

@@ -261,7 +261,7 @@ void support_set_phantoms(struct options *options, int n, int slices) {
   options->phantom.train = 3;
   options->phantom.val = options->phantom.test = 1;
   options->phantom.slices = (uint32_t)slices;
-  options->phantom.size = (uint32_t)n;
+  options->phantom.size = option_square(n);
   options->phantom.rows = 2 * (uint32_t)n;
   options->phantom.columns = (uint32_t)n + 6;
 }

@@ -54,7 +54,7 @@ static int open_folder(void **state) {
   option_defaults(&option_table, &options, folder.arena);
   random_start(&noise, 3, STREAM_PHANTOM, 0);
   options.data.path = folder.path;
-  options.data.size = N;
+  options.data.size = option_square(N);
   options.data.kspace = KSPACE_MEASURED;
   options.data.pad = 40;
   return 0;

@@ -26,7 +26,7 @@ static int open_folder(void **state) {
   (void)state;
   support_open_folder(&folder);
   option_defaults(&option_table, &options, folder.arena);
-  options.data.size = 8;
+  options.data.size = option_square(8);
   options.given[OPTION_ROW_data_size] = true;
   options.data.path = folder.path;
   return 0;
@@ -1313,7 +1313,8 @@ static void images_that_are_none_are_refused(void **state) {
         folder.arena, "has images of %zu x %zu, which show nothing that could be scanned; are the axes",
         sizes[i][0], sizes[i][1]));
   }
-  options.data.pad = options.data.size = 64;
+  options.data.pad = 64;
+  options.data.size = option_square(64);
   make("a.h5", (struct made){.type = STORE_F32, .rank = 3, .size = {1, 15, 40}});
   expect_note("1 volume has images narrower than a quarter of data.size 64 (/tmp/");
   make("a.h5", (struct made){.type = STORE_F32, .rank = 3, .size = {1, 16, 40}});

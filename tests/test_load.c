@@ -22,7 +22,7 @@ static int open_folder(void **state) {
   (void)state;
   support_open_folder(&folder);
   option_defaults(&option_table, &options, folder.arena);
-  options.data.size = 8;
+  options.data.size = option_square(8);
   options.given[OPTION_ROW_data_size] = options.given[OPTION_ROW_data_crop] = true;
   options.data.path = folder.path;
   random_start(&noise, 1, STREAM_PHANTOM, 0);
@@ -80,7 +80,7 @@ struct loaded {
 };
 
 static void open_world(struct loaded *loaded, struct device *device) {
-  size_t n = options.data.size, slices = loaded->dataset.slice_count, most = options.data.most;
+  size_t n = options.data.size.width, slices = loaded->dataset.slice_count, most = options.data.most;
   struct kernel_setup kernels = {.height = n, .width = n, .folder = ""};
   struct world_setup setup = {
       .schema = &component_schema, .columns = load_columns(&options), .height = n, .width = n};
@@ -280,7 +280,7 @@ static void images_come_from_kspace(void **state) {
                           {1, 1, 37, 40, 37, 37, NULL}, {1, 2, 62, 41, 32, 35, NULL}};
   const bool header[] = {false, false, true, true, false, true};
   enum { COUNT = sizeof list / sizeof *list };
-  options.data.size = 32;
+  options.data.size = option_square(32);
   for (size_t v = 0; v < COUNT; v++) write_kspace(arena_text(folder.arena, "%zu.h5", v), &list[v], header[v]);
   struct loaded loaded = load_good(*state);
   assert_int_equal(loaded.report.slices, 8);
@@ -303,7 +303,7 @@ static struct kspace cut_to(const struct kspace *k, size_t n) {
 
 static void kspace_is_cut_before_the_transform(void **state) {
   struct kspace list[] = {{2, 1, 40, 36, 36, 36, NULL}, {1, 3, 33, 37, 33, 33, NULL}};
-  options.data.size = 32;
+  options.data.size = option_square(32);
   options.data.crop = CROP_KSPACE;
   options.data.source = SOURCE_KSPACE;
   for (size_t v = 0; v < 2; v++) write_kspace(arena_text(folder.arena, "%zu.h5", v), &list[v], v);
@@ -315,7 +315,7 @@ static void kspace_is_cut_before_the_transform(void **state) {
 
 static void images_from_kspace_are_padded(void **state) {
   struct kspace kspace = {1, 2, 40, 36, 21, 27, NULL};
-  options.data.size = 32;
+  options.data.size = option_square(32);
   options.data.pad = 32;
   write_kspace("a.h5", &kspace, true);
   struct loaded loaded = load_good(*state);
@@ -346,7 +346,7 @@ static void statistics_agree(void **state) {
   float *images = draw_images(SLICES, N, 1);
   for (size_t i = 0; i < N * N; i++) images[2 * N * N + i] *= 1e-5f; /* fastMRI's knees are as small */
   images[3 * N * N + 17] = 100;                                      /* beyond six deviations: cut */
-  options.data.size = N;
+  options.data.size = option_square(N);
   write_images("a.h5", images, SLICES, N);
   struct loaded loaded = load_good(*state);
   const float *got[] = {column(&loaded, SLICE_mean), column(&loaded, SLICE_std), column(&loaded, SLICE_peak)};
@@ -388,7 +388,7 @@ static void hybrid_data_agree(void **state) {
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     size_t n = sizes[i];
     float *images = draw_images(2, n, 1);
-    options.data.size = (uint32_t)n;
+    options.data.size = option_square(n);
     write_images("a.h5", images, 2, n);
     struct loaded loaded = load_good(*state);
     for (size_t s = 0; s < 2; s++) expect_hybrid(&loaded, images + s * n * n, s, n);
@@ -400,7 +400,7 @@ static void hybrid_data_agree(void **state) {
 static void hybrid_data_agree_over_chunks(void **state) {
   enum { N = 8, SLICES = 141 };
   float *images = draw_images(SLICES, N, 0.5f);
-  options.data.size = N;
+  options.data.size = option_square(N);
   write_images("a.h5", images, SLICES, N);
   struct loaded loaded = load_good(*state);
   for (size_t s = 0; s<SLICES; s += s % 64> 61 || s % 64 < 2 ? 1 : 12)
@@ -1031,7 +1031,7 @@ static void the_permuted_order_is_numpys(void **state) {
  * data.window says, but never fewer than are needed together. */
 static void windows_are_as_large_as_fits(void **state) {
   struct device device = *(const struct device *)*state;
-  options.data.size = 64;
+  options.data.size = option_square(64);
   options.data.window = 0;
   struct world_setup setup = {.schema = &component_schema,
                               .columns = load_columns(&options),
@@ -1063,7 +1063,7 @@ static void scratch_memory_is_given_back(void **state) {
   struct device *device = *state;
   struct kspace kspace = {1, 2, 34, 37, 34, 34, NULL};
   uint64_t before = device->bytes;
-  options.data.size = 32;
+  options.data.size = option_square(32);
   write_kspace("a.h5", &kspace, false);
   struct loaded loaded = load_good(device);
   size_t row = 0;

@@ -270,7 +270,7 @@ static void run_toy(struct training *training) {
 static void set_options(struct options *options, struct arena *arena) {
   option_defaults(&option_table, options, arena);
   options->data.path = support_path(&folder, "data");
-  options->data.size = N;
+  options->data.size = option_square(N);
 }
 
 /* ---- tests ---------------------------------------------------------------------------------------------- */

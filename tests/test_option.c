@@ -51,7 +51,7 @@ static void defaults_are_those_of_the_rows(void **state) {
   assert_string_equal(options.data.path, "");
   assert_int_equal(options.data.split, SPLIT_TEST);
   assert_int_equal(options.data.source, SOURCE_AUTO);
-  assert_int_equal(options.data.size, 128);
+  assert_int_equal(options.data.size.width, 128);
   assert_true(options.data.fraction == 1);
   assert_int_equal(options.data.slices, SLICES_ALL);
   assert_int_equal(options.data.range, RANGE_VOLUME);
@@ -84,7 +84,7 @@ static void every_type_is_set(void **state) {
   struct options options = defaults();
   (void)state;
   expect_set(&options, "data.size", "64");
-  assert_int_equal(options.data.size, 64);
+  assert_int_equal(options.data.size.width, 64);
   expect_set(&options, "data.fraction", "0.25");
   assert_true(options.data.fraction == 0.25);
   expect_set(&options, "data.strict", "true");
@@ -124,10 +124,10 @@ static void bounds_are_allowed_and_no_more(void **state) {
   struct options options = defaults();
   (void)state;
   expect_set(&options, "data.size", "32");
-  expect_set(&options, "data.size", "512");
-  expect_refusal("data.size", "31", "data.size is 31 at knee.yaml:7; it must be 32 to 512");
-  expect_refusal("data.size", "513", "it must be 32 to 512");
-  expect_refusal("data.size", "-64", "it must be 32 to 512");
+  expect_set(&options, "data.size", "1024");
+  expect_refusal("data.size", "31", "data.size is '31' at knee.yaml:7; it must be a whole number from 32 to 1024, or two of them");
+  expect_refusal("data.size", "1025", "from 32 to 1024, or two of them, [height, width]");
+  expect_refusal("data.size", "-64", "from 32 to 1024");
   expect_refusal("data.fraction", "1.0000001", "it must be 0 to 1");
   expect_refusal("world.envs", "0", "world.envs is 0 at knee.yaml:7; it must be 1 to 65536");
   expect_set(&options, "world.seed", "4294967295");
@@ -141,13 +141,35 @@ static void numbers_are_numbers(void **state) {
   struct options options = defaults();
   (void)state;
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-    expect_refusal("data.size", wrong[i], "it must be a whole number from 32 to 512");
+    expect_refusal("data.size", wrong[i], "it must be a whole number from 32 to 1024");
     expect_refusal("data.fraction", wrong[i], "it must be a number from 0 to 1");
   }
   expect_refusal("data.size", "64.5", "data.size is '64.5'");
   expect_refusal("world.seed", "x", "it must be a whole number from 0 to 4294967295");
   expect_set(&options, "data.size", "1e2");
-  assert_int_equal(options.data.size, 100);
+  assert_int_equal(options.data.size.width, 100);
+}
+
+static void expect_sides(const char *text, uint32_t height, uint32_t width, const char *again) {
+  struct options options = defaults();
+  expect_set(&options, "data.size", text);
+  assert_int_equal(options.data.size.height, height);
+  assert_int_equal(options.data.size.width, width);
+  const struct option *row = option_find(&option_table, "data.size");
+  assert_string_equal(option_text(row, &options, arena), again);
+}
+
+static void sides_are_one_number_or_two(void **state) {
+  static const char *const wrong[] = {"64,", ",64", "64,64,64", "[64,65", "64,31", "1025,64", "[]", "64 ,65", "[64;65]"};
+  (void)state;
+  expect_sides("64", 64, 64, "64");
+  expect_sides("[64]", 64, 64, "64");
+  expect_sides("64,64", 64, 64, "64");
+  expect_sides("640,368", 640, 368, "[640,368]");
+  expect_sides("[640,368]", 640, 368, "[640,368]");
+  expect_sides("[45, 1024]", 45, 1024, "[45,1024]");
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    expect_refusal("data.size", wrong[i], "or two of them, [height, width]");
 }
 
 static void truth_is_true_or_false(void **state) {
@@ -341,7 +363,7 @@ int main(void) {
       cmocka_unit_test(every_choice_is_set),
       cmocka_unit_test(bounds_are_allowed_and_no_more),
       cmocka_unit_test(numbers_are_numbers),
-      cmocka_unit_test(truth_is_true_or_false),
+      cmocka_unit_test(sides_are_one_number_or_two), cmocka_unit_test(truth_is_true_or_false),
       cmocka_unit_test(unknown_keys_are_refused_with_the_nearest),
       cmocka_unit_test(words_are_the_same_but_for_case_and_signs),
       cmocka_unit_test(the_nearest_name_is_found),

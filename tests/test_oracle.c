@@ -39,7 +39,7 @@ static void open_geometry(struct bench *bench, struct device *device, uint32_t g
   struct error error;
   *bench = (struct bench){.arena = arena_open()};
   option_defaults(&option_table, &bench->options, bench->arena);
-  bench->options.data.size = N;
+  bench->options.data.size = option_square(N);
   bench->options.acquisition.geometry = geometry;
   bench->options.acquisition.initial_lines = INITIAL;
   bench->options.network.batch = batch;

@@ -74,7 +74,7 @@ static void open_bench(struct bench *bench, struct device *device, struct config
   struct error error;
   *bench = (struct bench){.arena = arena_open()};
   option_defaults(&option_table, &bench->options, bench->arena);
-  bench->options.data.size = N;
+  bench->options.data.size = option_square(N);
   bench->options.acquisition.initial_lines = config.initial ? config.initial : INITIAL;
   bench->options.acquisition.budget = STEPS;
   bench->options.reward.form = REWARD_DENSE;

@@ -414,7 +414,7 @@ static void results_of_rectangles_are_read(void **state) {
   second.height = 4;
   refuse_second(&second, "is damaged: kept/image does not hold 1 images of 6x4 pixels", "");
   second.size = "[6, 5]";
-  refuse_second(&second, "masks of x2_long/random are of 4 lines, which no image of up to 512x512 has", "");
+  refuse_second(&second, "masks of x2_long/random are of 4 lines, which no image of up to 1024x1024 has", "");
 }
 
 static void results_are_read(void **state) {
@@ -805,17 +805,17 @@ static void masks_of_two_sizes_are_refused(void **state) {
   support_close_folder(&folder);
 }
 
-/* Points are as many as the cells of a square image, and images have at most 512 a side: whoever draws masks
+/* Points are as many as the cells of a square image, and images have at most 1,024 a side: whoever draws masks
  * relies on it. */
 static void masks_of_no_image_are_refused(void **state) {
   static const struct {
     const char *geometry;
     hsize_t actions;
     const char *words;
-  } cases[] = {{"points", 40201, "are of 40201 points, which no image of up to 512x512 has"},
+  } cases[] = {{"points", 40201, "are of 40201 points, which no image of up to 1024x1024 has"},
                {"points", 5, "are of 5 points"},
-               {"points", 262143, "are of 262143 points"},
-               {"spokes", 513, "are of 513 spokes"},
+               {"points", 262145, "are of 262145 points"},
+               {"spokes", 1025, "are of 1025 spokes"},
                {"lines", 1 << 18, "are of 262144 lines"}};
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

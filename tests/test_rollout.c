@@ -51,7 +51,7 @@ static void open_setup(struct bench *bench, struct device *device, const struct 
   struct acquisition acquisition;
   *bench = (struct bench){.arena = arena_open()};
   option_defaults(&option_table, &bench->options, bench->arena);
-  bench->options.data.size = N;
+  bench->options.data.size = option_square(N);
   bench->options.acquisition.initial_lines = INITIAL;
   bench->options.reward.form = form;
   bench->options.reward.scale = 100;

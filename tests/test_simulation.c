@@ -24,7 +24,7 @@ static void open_scene(struct scene *scene, struct device *device, size_t envs, 
   struct error error;
   *scene = (struct scene){.arena = arena_open()};
   option_defaults(&option_table, &scene->options, scene->arena);
-  scene->options.data.size = N;
+  scene->options.data.size = option_square(N);
   scene->options.acquisition.initial_lines = 3;
   scene->options.reward.form = dense ? REWARD_DENSE : REWARD_SPARSE;
   scene->options.reward.scale = 100;
@@ -334,7 +334,7 @@ static void initial_masks_are_the_published_ones(void **state) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     struct acquisition acquisition;
     struct error error;
-    options.data.size = rows[i].n;
+    options.data.size = option_square(rows[i].n);
     assert_good(acquisition_plan(&acquisition, &options, rows[i].acceleration, rows[i].horizon, &error),
                 &error);
     assert_int_equal(acquisition.initial_start, rows[i].start);

@@ -20,7 +20,7 @@ static void check_dense(size_t row) {
   struct error error;
   option_defaults(&option_table, &options, arena);
   options.alternate.start = "dense";
-  options.data.size = dense[row].size;
+  options.data.size = option_square(dense[row].size);
   options.acquisition.acceleration = dense[row].acceleration;
   options.acquisition.initial_lines = dense[row].initial;
   options.acquisition.budget = dense[row].budget;

@@ -59,7 +59,7 @@ static void set_options(struct job *job, struct options *options, enum train_met
   option_defaults(&option_table, options, job->arena);
   options->world.seed = job->seed;
   options->data.path = arena_text(job->arena, "%s/data", folder.path);
-  options->data.size = N;
+  options->data.size = option_square(N);
   options->network.channels = 4;
   options->network.pools = 2;
   options->tau.hidden = 8;

@@ -37,7 +37,7 @@ static void mixtures_are_the_published_ones(void **state) {
   (void)state;
   set_options(&run, NULL);
   split.options = run.options;
-  split.options.data.size = 128;
+  split.options.data.size = option_square(128);
   split.options.train.accelerations = "4,4,4,6,6,8";
   split.options.train.initial_accelerations = "4,6,8,6,8,8";
   assert_good(feed_pairs(&feed, &error), &error);

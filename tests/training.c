@@ -23,7 +23,7 @@ void set_training(struct run *run, enum train_method method, const char *output)
   *run = (struct run){.arena = arena_open()};
   option_defaults(&option_table, &run->options, run->arena);
   run->options.data.path = support_path(&folder, "data");
-  run->options.data.size = N;
+  run->options.data.size = option_square(N);
   run->options.network.channels = 4;
   run->options.network.pools = 2;
   run->options.train.method = method;

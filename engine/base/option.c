@@ -156,6 +156,39 @@ static bool set_number(const struct option *row, void *field, const char *text, 
   return true;
 }
 
+static bool read_side(const struct option *row, const char *word, uint32_t *side) {
+  double value;
+  if (!parse_number(word, &value) || value != floor(value) || value < row->low || value > row->high)
+    return false;
+  *side = (uint32_t)value;
+  return true;
+}
+
+/* "128", "640,368" as a scene's list comes, or "[640, 368]" as one writes it. */
+static bool read_sides(const struct option *row, struct arena *arena, const char *text, option_SIDES *sides) {
+  size_t length = strlen(text);
+  bool brackets = length >= 2 && text[0] == '[' && text[length - 1] == ']';
+  const char *first = brackets ? arena_text(arena, "%.*s", (int)length - 2, text + 1) : text, *second = first;
+  const char *comma = strchr(first, ',');
+  if (comma) {
+    second = comma + 1 + strspn(comma + 1, " ");
+    first = arena_text(arena, "%.*s", (int)(comma - first), first);
+  }
+  return read_side(row, first, &sides->height) && read_side(row, second, &sides->width);
+}
+
+static bool set_sides(const struct option *row, option_SIDES *field, struct arena *arena, const char *text,
+                      const char *where, struct error *error) {
+  option_SIDES sides;
+  if (!read_sides(row, arena, text, &sides))
+    return fail_usage(error,
+                      "%s.%s is '%s' at %s; it must be a whole number from %.10g to %.10g, or two of them, "
+                      "[height, width]",
+                      row->section, row->name, text, where, row->low, row->high);
+  *field = sides;
+  return true;
+}
+
 static bool set_bool(const struct option *row, void *field, const char *text, const char *where,
                      struct error *error) {
   if (strcmp(text, "true") && strcmp(text, "false"))
@@ -191,6 +224,7 @@ static bool set_field(const struct option *row, void *field, struct arena *arena
   case OPTION_F64: return set_number(row, field, text, where, error);
   case OPTION_BOOL: return set_bool(row, field, text, where, error);
   case OPTION_CHOICE: return set_choice(row, field, text, where, error);
+  case OPTION_SIDES: return set_sides(row, field, arena, text, where, error);
   case OPTION_TEXT:
   case OPTION_LIST: break;
   }
@@ -260,6 +294,11 @@ static const char *number_text(double value, struct arena *arena) {
   return strtod(text, NULL) == value ? text : arena_text(arena, "%.17g", value);
 }
 
+static const char *sides_text(const option_SIDES *sides, struct arena *arena) {
+  if (sides->height == sides->width) return arena_text(arena, "%u", sides->width);
+  return arena_text(arena, "[%u,%u]", sides->height, sides->width);
+}
+
 const char *option_text(const struct option *row, const void *values, struct arena *arena) {
   const void *field = (const char *)values + row->offset;
   switch (row->type) {
@@ -268,6 +307,7 @@ const char *option_text(const struct option *row, const void *values, struct are
   case OPTION_BOOL: return *(const option_BOOL *)field ? "true" : "false";
   case OPTION_CHOICE: return choice_text(row, *(const option_CHOICE *)field, arena);
   case OPTION_LIST: return list_text(*(const option_LIST *)field, arena);
+  case OPTION_SIDES: return sides_text(field, arena);
   case OPTION_TEXT: break;
   }
   return quote(*(const option_TEXT *)field, arena);
@@ -277,6 +317,7 @@ static void print_help(const struct option *row, FILE *file) {
   fprintf(file, "  # %s", row->doc);
   if (row->type == OPTION_U32 || row->type == OPTION_F64)
     fprintf(file, " (%.10g to %.10g)", row->low, row->high);
+  if (row->type == OPTION_SIDES) fprintf(file, " (%.10g to %.10g a side)", row->low, row->high);
   if (row->type == OPTION_CHOICE) fprintf(file, " (%s)", row->choices);
   fputc('\n', file);
 }

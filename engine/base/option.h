@@ -8,7 +8,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum option_type { OPTION_U32, OPTION_F64, OPTION_BOOL, OPTION_TEXT, OPTION_CHOICE, OPTION_LIST };
+enum option_type { OPTION_U32, OPTION_F64, OPTION_BOOL, OPTION_TEXT, OPTION_CHOICE, OPTION_LIST, OPTION_SIDES };
+
+struct option_sides {
+  uint32_t height, width;
+};
 
 /* The C type of a field in the struct of values. */
 typedef uint32_t option_U32;
@@ -17,13 +21,18 @@ typedef bool option_BOOL;
 typedef const char *option_TEXT;
 typedef uint32_t option_CHOICE;  /* place in the row's choices */
 typedef const char *option_LIST; /* words joined by commas */
+typedef struct option_sides option_SIDES; /* one whole number, or two: height, width */
+
+static inline struct option_sides option_square(size_t side) {
+  return (struct option_sides){(uint32_t)side, (uint32_t)side};
+}
 
 struct option {
   const char *section, *name;
   enum option_type type;
   size_t offset;        /* where the field lies in the struct of values */
   const char *standard; /* the default, as text */
-  double low, high;     /* the range of a number, both ends allowed */
+  double low, high;     /* the range of a number, of each of two sides; both ends allowed */
   const char *choices;  /* the words of OPTION_CHOICE, joined by '|' */
   const char *doc;
   unsigned concerns;    /* a number of the table's owner, behind `doc`; 0: nothing is said */

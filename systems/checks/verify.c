@@ -49,7 +49,7 @@ static bool open_bench(struct bench *bench, const struct verify *verify, size_t 
                        struct error *error) {
   *bench = (struct bench){.arena = arena_open(), .count = count, .n = n};
   option_defaults(&option_table, &bench->options, bench->arena);
-  bench->options.data.size = (uint32_t)n;
+  bench->options.data.size = option_square(n);
   bench->options.world.observation = half ? OBSERVATION_F16 : OBSERVATION_F32;
   struct simulation_plan plan = {.slices = count,
                                  .envs = count,

@@ -1,5 +1,6 @@
 #include "systems/data/phantom.h"
 
+#include "components/scan_shape.h"
 #include "components/streams.h"
 #include "engine/base/hash.h"
 #include "engine/base/log.h"
@@ -340,9 +341,15 @@ static float bias_at(const struct scan *scan, const struct field *field, float x
 }
 
 struct grid {
-  size_t rows, columns, size;
+  size_t rows, columns;
+  size_t height, width; /* of the stored images */
   float pixel;
 };
+
+/* The anatomy fills it. */
+static size_t shorter_side(size_t height, size_t width) {
+  return height < width ? height : width;
+}
 
 static void draw_slice(const struct grid *grid, const struct anatomy *anatomy,
                        const struct contrast *contrast, const struct scan *scan, float z, float *image) {
@@ -439,7 +446,7 @@ struct volume {
   float *image;          /* [slices][rows][columns] the body without phase, coils and noise */
   float complex *coil;   /* [coils][rows][columns] sensitivities */
   float complex *kspace; /* [slices][coils][rows][columns] */
-  float *target;         /* [slices][size][size] */
+  float *target;         /* [slices][height][width] */
 };
 
 /* Coils on a ring around the body; their root sum of squares is 1 everywhere. One coil sees all alike. */
@@ -477,11 +484,11 @@ static float slice_place(const struct volume *volume, size_t slice) {
 /* The largest pixel that a reconstruction without noise would have. */
 static double brightest(const struct volume *volume) {
   const struct grid *grid = &volume->grid;
-  size_t top = (grid->rows - grid->size) / 2, left = (grid->columns - grid->size) / 2;
+  size_t top = (grid->rows - grid->height) / 2, left = (grid->columns - grid->width) / 2;
   float most = 1e-6f;
   for (size_t s = 0; s < volume->slices; s++)
-    for (size_t i = 0; i < grid->size; i++)
-      for (size_t j = 0; j < grid->size; j++)
+    for (size_t i = 0; i < grid->height; i++)
+      for (size_t j = 0; j < grid->width; j++)
         most = fmaxf(most, volume->image[(s * grid->rows + top + i) * grid->columns + left + j]);
   return most;
 }
@@ -510,19 +517,19 @@ static void measure_plane(const struct volume *volume, struct plan *plan, size_t
 static void reconstruct_plane(const struct volume *volume, struct plan *plan, const float complex *kspace,
                               double complex *work, double *sum) {
   const struct grid *grid = &volume->grid;
-  size_t top = (grid->rows - grid->size) / 2, left = (grid->columns - grid->size) / 2;
+  size_t top = (grid->rows - grid->height) / 2, left = (grid->columns - grid->width) / 2;
   for (size_t i = 0; i < grid->rows * grid->columns; i++) work[i] = conj(kspace[i]);
   transform_plane(plan, work);
-  for (size_t i = 0; i < grid->size; i++)
-    for (size_t j = 0; j < grid->size; j++) {
+  for (size_t i = 0; i < grid->height; i++)
+    for (size_t j = 0; j < grid->width; j++) {
       double complex pixel = work[(top + i) * grid->columns + left + j];
-      sum[i * grid->size + j] += creal(pixel) * creal(pixel) + cimag(pixel) * cimag(pixel);
+      sum[i * grid->width + j] += creal(pixel) * creal(pixel) + cimag(pixel) * cimag(pixel);
     }
 }
 
 static void measure(struct volume *volume, double noise, struct random *random, struct arena *arena) {
   const struct grid *grid = &volume->grid;
-  size_t plane = grid->rows * grid->columns, pixels = grid->size * grid->size;
+  size_t plane = grid->rows * grid->columns, pixels = grid->height * grid->width;
   struct plan plan;
   double complex *work = ARENA_NEW(arena, double complex, plane);
   double *sum = ARENA_NEW(arena, double, pixels), gain = volume->contrast->peak / brightest(volume);
@@ -543,6 +550,7 @@ static void measure(struct volume *volume, double noise, struct random *random, 
 static bool write_header(const struct volume *volume, struct store *store, struct arena *arena,
                          struct error *error) {
   const struct grid *grid = &volume->grid;
+  double shorter = (double)shorter_side(grid->height, grid->width); /* 140 mm */
   const char *text = arena_text(
       arena,
       "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"
@@ -552,13 +560,14 @@ static bool write_header(const struct volume *volume, struct store *store, struc
       "<H1resonanceFrequency_Hz>123200000</H1resonanceFrequency_Hz></experimentalConditions><encoding>"
       "<encodedSpace><matrixSize><x>%zu</x><y>%zu</y><z>1</z></matrixSize><fieldOfView_mm><x>%.2f</x>"
       "<y>%.2f</y><z>4.5</z></fieldOfView_mm></encodedSpace><reconSpace><matrixSize><x>%zu</x><y>%zu</y>"
-      "<z>1</z></matrixSize><fieldOfView_mm><x>140.00</x><y>140.00</y><z>4.5</z></fieldOfView_mm>"
+      "<z>1</z></matrixSize><fieldOfView_mm><x>%.2f</x><y>%.2f</y><z>4.5</z></fieldOfView_mm>"
       "</reconSpace>"
       "<encodingLimits><kspace_encoding_step_1><minimum>0</minimum><maximum>%zu</maximum><center>%zu</center>"
       "</kspace_encoding_step_1></encodingLimits><trajectory>cartesian</trajectory></encoding>"
       "</ismrmrdHeader>\n",
-      volume->coils, grid->rows, grid->columns, 140.0 * (double)grid->rows / (double)grid->size,
-      140.0 * (double)grid->columns / (double)grid->size, grid->size, grid->size, grid->columns - 1,
+      volume->coils, grid->rows, grid->columns, 140.0 * (double)grid->rows / shorter,
+      140.0 * (double)grid->columns / shorter, grid->height, grid->width,
+      140.0 * (double)grid->height / shorter, 140.0 * (double)grid->width / shorter, grid->columns - 1,
       grid->columns / 2);
   return store_write_text(store, "ismrmrd_header", text, error);
 }
@@ -567,7 +576,7 @@ static bool write_attributes(const struct volume *volume, struct store *store, c
                              struct error *error) {
   double most = 0, square = 0;
   char hex[65];
-  size_t count = volume->slices * volume->grid.size * volume->grid.size;
+  size_t count = volume->slices * volume->grid.height * volume->grid.width;
   for (size_t i = 0; i < count; i++) {
     most = fmax(most, volume->target[i]);
     square += (double)volume->target[i] * volume->target[i];
@@ -585,7 +594,7 @@ static bool write_volume(const struct volume *volume, const char *path, const ch
   bool single = volume->coils == 1;
   size_t one[] = {volume->slices, grid->rows, grid->columns};
   size_t many[] = {volume->slices, volume->coils, grid->rows, grid->columns};
-  size_t target[] = {volume->slices, grid->size, grid->size};
+  size_t target[] = {volume->slices, grid->height, grid->width};
   const char *name = single ? "reconstruction_esc" : "reconstruction_rss";
   struct store *store;
   if (!store_create(&store, path, error)) return false;
@@ -601,8 +610,9 @@ static bool write_volume(const struct volume *volume, const char *path, const ch
 
 static bool open_volume(struct volume *volume, const struct options *options, struct arena *arena,
                         struct error *error) {
-  size_t rows = options->phantom.rows, columns = options->phantom.columns, size = options->phantom.size;
-  *volume = (struct volume){.grid = {rows, columns, size, 2.0f / (float)size},
+  size_t rows = options->phantom.rows, columns = options->phantom.columns;
+  size_t height = options->phantom.size.height, width = options->phantom.size.width;
+  *volume = (struct volume){.grid = {rows, columns, height, width, 2.0f / (float)shorter_side(height, width)},
                             .slices = options->phantom.slices,
                             .coils = options->phantom.coils};
   size_t plane = rows * columns;
@@ -610,7 +620,7 @@ static bool open_volume(struct volume *volume, const struct options *options, st
   volume->image = arena_try(arena, volume->slices * plane * sizeof(float));
   volume->coil = arena_try(arena, volume->coils * plane * sizeof(float complex));
   volume->kspace = arena_try(arena, volume->slices * volume->coils * plane * sizeof(float complex));
-  volume->target = arena_try(arena, volume->slices * size * size * sizeof(float));
+  volume->target = arena_try(arena, volume->slices * height * width * sizeof(float));
   if (volume->anatomy && volume->image && volume->coil && volume->kspace && volume->target) return true;
   return fail_memory(
       error, "a volume of %zu slice%s, %zu coil%s and %zux%zu samples does not fit in memory; ask for fewer",
@@ -643,10 +653,13 @@ static bool make_volume(struct volume *volume, const struct options *options, co
 }
 
 static bool check_options(const struct options *options, struct error *error) {
-  uint32_t rows = options->phantom.rows, columns = options->phantom.columns, size = options->phantom.size;
-  if (rows < size || columns < size)
-    return fail(error, "phantom.%s is %u; it must be at least phantom.size, which is %u",
-                rows < size ? "rows" : "columns", rows < size ? rows : columns, size);
+  uint32_t rows = options->phantom.rows, columns = options->phantom.columns;
+  struct option_sides size = options->phantom.size;
+  char text[SCAN_SHAPE_TEXT];
+  if (rows < size.height || columns < size.width)
+    return fail(error, "phantom.%s is %u; it must be at least phantom.size, which is %s",
+                rows < size.height ? "rows" : "columns", rows < size.height ? rows : columns,
+                scan_shape_text(&(struct scan_shape){size.height, size.width, 0}, text));
   if (!options->phantom.train && !options->phantom.val && !options->phantom.test)
     return fail(error, "phantom.train, phantom.val and phantom.test are all 0; ask for at least one volume");
   return true;

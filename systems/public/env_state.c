@@ -111,7 +111,7 @@ static size_t column_bytes(const struct env *env, size_t column) {
 
 /* Tells the size of the state with this head, whoever wrote it; 0: there is none of so many environments. */
 static size_t bytes_of(const struct state_head *head) {
-  enum { ENVS_MOST = 65536, ACTIONS_MOST = 512 * 512 }; /* as components/options.h has them */
+  enum { ENVS_MOST = 65536, ACTIONS_MOST = 1024 * 1024 }; /* as components/options.h has them */
   bool can_be = head->envs <= ENVS_MOST && head->actions <= ACTIONS_MOST;
   size_t row = WORDS * sizeof(uint32_t) + head->actions;
   return can_be ? sizeof *head + sizeof(uint32_t) * (size_t)head->keys + head->envs * row : 0;

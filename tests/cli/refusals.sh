@@ -371,8 +371,8 @@ printf 'data:\n  split: tset\n' | refuse_scene 'it must be one of train|val|test
 printf 'data: {size: 40\n' | refuse_scene 'bad.yaml:'
 printf 'extends: nowhere.yaml\n' | refuse_scene 'nowhere.yaml'
 refuse 2 'unknown key data.sise at --set; did you mean data.size?' evaluate scene --set data.sise=40
-refuse 2 'data.size is 31 at --set; it must be 32 to 512' evaluate scene --set data.size=31
-refuse 2 'data.size is 31 at --size; it must be 32 to 512' inspect data --size 31
+refuse 2 "data.size is '31' at --set; it must be a whole number from 32 to 1024, or two of them" evaluate scene --set data.size=31
+refuse 2 "data.size is '31' at --size; it must be a whole number from 32 to 1024" inspect data --size 31
 refuse 2 "data.split is 'tset' at --split" inspect data --split tset
 refuse 2 'unknown flag --jsn of l2sr inspect; did you mean --json?' inspect data --jsn
 refuse 2 'an operand is missing; write l2sr inspect PATH' inspect

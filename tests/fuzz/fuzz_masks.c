@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct acquisition acquisition;
   struct error error;
   option_defaults(&option_table, &options, arena);
-  options.data.size = N;
+  options.data.size = option_square(N);
   FUZZ_MUST(acquisition_plan(&acquisition, &options, 4, "base", &error));
   if (!ready) write_good(&acquisition);
   ready = true;

@@ -21,7 +21,7 @@ static void open_device(void) {
   for (int kind = LINES; kind < KINDS; kind++) {
     struct options *own = &options[kind];
     option_defaults(&option_table, own, arena_open());
-    own->data.size = N;
+    own->data.size = option_square(N);
     own->acquisition.geometry = kind == POINTS ? GEOMETRY_POINTS : GEOMETRY_LINES;
     own->tau.adaptive = false;
     own->tau.steps = 2;

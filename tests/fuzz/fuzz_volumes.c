@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!ready) write_good();
   ready = true;
   const char *path = fuzz_change(data, size);
-  options.data.size = N;
+  options.data.size = option_square(N);
   open_one(&options, path, arena);
   options.data.kspace = KSPACE_MEASURED;
   open_one(&options, path, arena);

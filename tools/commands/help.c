@@ -9,13 +9,14 @@ enum { INDENT = 24, WIDTH = 100 };
 static const char exit_text[] = "Exit status: 0 good, 1 failed or differs, 2 wrong usage or a refused scene.";
 
 const char *help_type(enum option_type type) {
-  static const char *const names[] = {"u32", "f64", "bool", "text", "choice", "list"};
+  static const char *const names[] = {"u32", "f64", "bool", "text", "choice", "list", "sides"};
   return names[type];
 }
 
 const char *help_range(const struct option *row, struct arena *arena) {
   if (row->type == OPTION_U32 || row->type == OPTION_F64)
     return arena_text(arena, "%.10g to %.10g", row->low, row->high);
+  if (row->type == OPTION_SIDES) return arena_text(arena, "%.10g to %.10g a side", row->low, row->high);
   if (row->type == OPTION_BOOL) return "true|false";
   return row->type == OPTION_CHOICE ? row->choices : "";
 }

@@ -8,7 +8,7 @@ static void print_split(const struct options *options, const char *folder, const
   printf("%s/%s: %u volume%s of %u slice%s, k-space %ux%u", folder, name, count, count > 1 ? "s" : "",
          options->phantom.slices, options->phantom.slices > 1 ? "s" : "", rows, columns);
   if (options->phantom.coils > 1) printf(" of %u coils", options->phantom.coils);
-  printf(", images %ux%u\n", options->phantom.size, options->phantom.size);
+  printf(", images %ux%u\n", options->phantom.size.height, options->phantom.size.width);
 }
 
 static bool run_phantom(struct call *call, struct error *error) {
@@ -28,7 +28,7 @@ static const struct flag flags[] = {
     {"slices", "N", "phantom.slices", "slices in a volume"},
     {"coils", "N", "phantom.coils", "receive coils; more than one writes multi-coil volumes"},
     {"size", "N", "phantom.size",
-     "side of the stored images; there must be as many rows and columns at least"},
+     "side of the stored images, or [height,width]; there must be as many rows and columns at least"},
     {"rows", "N", "phantom.rows", "readout samples of the k-space (oversampled twice)"},
     {"columns", "N", "phantom.columns", "phase-encode lines of the k-space"},
     {"noise", "X", "phantom.noise",
