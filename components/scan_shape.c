@@ -3,6 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+struct scan_shape scan_shape_of(const struct options *options) {
+  return scan_shape_make(options->data.size.height, options->data.size.width,
+                         (enum acquisition_geometry)options->acquisition.geometry);
+}
+
 struct scan_shape scan_shape_make(size_t height, size_t width, enum acquisition_geometry geometry) {
   size_t actions = geometry == GEOMETRY_POINTS ? height * width : width;
   return (struct scan_shape){(uint32_t)height, (uint32_t)width, (uint32_t)actions};

@@ -1,4 +1,4 @@
-/* Pooling, up-sampling and joining of planes. A row is a strip of a line, strips fastest, then lines, then
+/* Pooling, up-sampling, joining, padding and cutting of planes. A row is a strip of a line, strips fastest, then lines, then
  * planes. Backward gathers: an item owns the pixels it writes, and adds to what another consumer of the
  * same input has written when `add` is set. */
 
@@ -164,4 +164,21 @@ __kernel void concat_copy(__global const float *restrict input, __global float *
     return;
   }
   for (; i < count; i++) to[i] = add ? to[i] + from[i] : from[i];
+}
+
+/* Another window of every plane: pixel (y, x) of the output is pixel (y - top, x - left) of the input, 0 where
+ * the input has none. `top` and `left` may be below 0, as 2^32 less: both sides then count round. A row is four
+ * pixels of the output. */
+__kernel void window_copy(__global const float *restrict input, __global float *restrict output, uint height,
+                          uint width, uint to_height, uint to_width, uint top, uint left, uint add, uint rows) {
+  uint row = (uint)get_global_id(0), strips = (to_width + 3u) / 4u;
+  if (row >= rows) return;
+  uint line = row / strips, start = row % strips * 4u, plane = line / to_height, y = line % to_height - top;
+  __global const float *from = input + ((size_t)plane * height + (y < height ? y : 0u)) * width;
+  __global float *to = output + (size_t)line * to_width;
+  for (uint at = start; at < min(start + 4u, to_width); at++) {
+    uint x = at - left;
+    float value = y < height && x < width ? from[x] : 0.0f;
+    to[at] = add ? to[at] + value : value;
+  }
 }

@@ -88,6 +88,21 @@ void concat_copy_reference(const struct host_args *args) {
     }
 }
 
+void window_copy_reference(const struct host_args *args) {
+  const union host_value *value = args->value;
+  long height = value[2].u, width = value[3].u, high = value[4].u, wide = value[5].u;
+  long top = (int32_t)value[6].u, left = (int32_t)value[7].u;
+  long planes = (long)args->rows / (high * (long)divide_up((size_t)wide, 4));
+  float *to = args->out[1];
+  for (long p = 0; p < planes; p++)
+    for (long y = -top; y < high - top; y++)
+      for (long x = -left; x < wide - left; x++, to++) {
+        bool inside = y >= 0 && y < height && x >= 0 && x < width;
+        float from = inside ? ((const float *)args->in[0])[(p * height + y) * width + x] : 0;
+        *to = value[8].u ? *to + from : from;
+      }
+}
+
 /* Splits the rows into two random factors. */
 static void split(size_t rows, uint32_t factors[2], struct random *random) {
   factors[0] = factors[1] = 1;
@@ -144,4 +159,18 @@ void concat_copy_prepare(struct host_args *args, struct random *random) {
   args->value[6].u = below(random, 5);
   args->value[5].u = args->value[2].u + args->value[6].u + below(random, 5);
   args->value[7].u = below(random, 2);
+}
+
+/* A window that lies outside on any side, or within. */
+void window_copy_prepare(struct host_args *args, struct random *random) {
+  uint32_t lines[2], planes[2];
+  split(args->rows, lines, random);
+  split(lines[0], planes, random);
+  args->value[4].u = planes[1];
+  args->value[5].u = 4 * lines[1] - below(random, 4);
+  args->value[2].u = 1 + below(random, args->value[4].u + 3);
+  args->value[3].u = 1 + below(random, args->value[5].u + 3);
+  args->value[6].u = below(random, 5) - 2;
+  args->value[7].u = below(random, 5) - 2;
+  args->value[8].u = below(random, 2);
 }

@@ -2,10 +2,15 @@
 
 void plan_scene(struct scene *scene, enum acquisition_geometry geometry, uint32_t n, uint32_t acceleration,
                 const char *horizon) {
+  plan_sides(scene, geometry, option_square(n), acceleration, horizon);
+}
+
+void plan_sides(struct scene *scene, enum acquisition_geometry geometry, struct option_sides sides,
+                uint32_t acceleration, const char *horizon) {
   struct error error;
   *scene = (struct scene){.arena = arena_open()};
   option_defaults(&option_table, &scene->options, scene->arena);
-  scene->options.data.size = option_square(n);
+  scene->options.data.size = sides;
   scene->options.acquisition.geometry = geometry;
   assert_good(acquisition_plan(&scene->acquisition, &scene->options, acceleration, horizon, &error), &error);
 }

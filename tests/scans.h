@@ -16,6 +16,8 @@ struct scene {
 /* Plans without a simulation: arena_close(scene->arena) closes it. */
 void plan_scene(struct scene *scene, enum acquisition_geometry geometry, uint32_t n, uint32_t acceleration,
                 const char *horizon);
+void plan_sides(struct scene *scene, enum acquisition_geometry geometry, struct option_sides sides,
+                uint32_t acceleration, const char *horizon);
 /* After plan_scene; every step is scored by SSIM and recorded. */
 void open_scene(struct scene *scene, struct device *device, size_t envs, uint32_t slices);
 void close_scene(struct scene *scene);

@@ -191,6 +191,11 @@ static double node_at(const struct reference *r, const struct node *node, size_t
     return second[(c - in->channels) * pixels + y * in->width + x];
   const double *plane = whole + c * pixels;
   if (node->op == &op_up_sample) return up_at(plane, in->height, in->width, y, x);
+  if (node->op == &op_pad || node->op == &op_crop) {
+    int down = node->shape.height - in->height, right = node->shape.width - in->width;
+    int top = down < 0 ? -(-down / 2) : down / 2, left = right < 0 ? -(-right / 2) : right / 2;
+    return pixel(plane, in->height, in->width, y - top, x - left);
+  }
   if (node->op == &op_pool) {
     const double *corner = plane + 2 * y * in->width + 2 * x;
     return fmax(fmax(corner[0], corner[1]), fmax(corner[in->width], corner[in->width + 1]));
@@ -477,6 +482,24 @@ static tensor build_up_sample(struct graph *graph, tensor x) {
 
 static tensor build_concat(struct graph *graph, tensor x) {
   return concat(graph, conv2d(graph, x, "a", 2, 1), conv2d(graph, x, "b", 3, 1));
+}
+
+/* Of 5x7: odd and even differences on both sides, and an input with another consumer. */
+static tensor build_pad(struct graph *graph, tensor x) {
+  return pad(graph, x, 8, 9);
+}
+
+static tensor build_crop(struct graph *graph, tensor x) {
+  return crop(graph, x, 4, 2);
+}
+
+static tensor build_pad_shared(struct graph *graph, tensor x) {
+  return concat(graph, crop(graph, pad(graph, x, 8, 8), 5, 7), concat(graph, sigmoid(graph, x), pad(graph, x, 5, 7)));
+}
+
+/* Pads, and cuts again. */
+static tensor build_padded_unet(struct graph *graph, tensor x) {
+  return net_unet(graph, x, 2, 2);
 }
 
 static tensor build_linear(struct graph *graph, tensor x) {
@@ -772,6 +795,10 @@ static void test_operations(void **state) {
                {"up-sample", build_up_sample, 2, 5, 7},
                {"up-sample of one pixel", build_up_sample, 2, 1, 1},
                {"concat", build_concat, 2, 5, 7},
+               {"pad", build_pad, 2, 5, 7},
+               {"crop", build_crop, 2, 5, 7},
+               {"pad and crop, shared input", build_pad_shared, 2, 5, 7},
+               {"padded U-Net", build_padded_unet, 1, 5, 7},
                {"linear", build_linear, 2, 3, 5},
                {"log-softmax", build_log_softmax, 37, 1, 1},
                {"log-softmax of two", build_log_softmax, 2, 1, 1},
@@ -852,6 +879,8 @@ static void test_adjoints(void **state) {
   check_adjoint(*state, build_conv1, 9, 33, 29);
   check_adjoint(*state, build_up_sample, 5, 31, 27);
   check_adjoint(*state, build_concat, 3, 31, 27);
+  check_adjoint(*state, build_pad, 3, 7, 8);
+  check_adjoint(*state, build_crop, 3, 7, 8);
   check_adjoint(*state, build_linear, 3, 31, 27);
   check_adjoint(*state, build_fourier, 2, 64, 48);
   check_adjoint(*state, build_fourier, 2, 33, 35);

@@ -1,5 +1,4 @@
-/* Scans, trainings and results of images that are no squares. No option says so: this program has a function
- * of its own in place of components/scan_shape_of.c, so that all that is below it sees a rectangle. */
+/* Scans, trainings and results of images that are no squares. */
 #include "systems/public/l2sr.h"
 #include "engine/base/log.h"
 #include "engine/base/random.h"
@@ -18,15 +17,9 @@
 #include <math.h>
 #include <string.h>
 
-static size_t height, width;
-
-struct scan_shape scan_shape_of(const struct options *options) {
-  return scan_shape_make(height, width, (enum acquisition_geometry)options->acquisition.geometry);
-}
-
-static void take_sides(size_t rows, size_t columns) {
-  height = rows;
-  width = columns;
+/* Sides below the option's range keep the tests small. */
+static struct option_sides sides_of(uint32_t height, uint32_t width) {
+  return (struct option_sides){height, width};
 }
 
 /* ---- geometry and masks -------------------------------------------------------------------------------- */
@@ -37,8 +30,7 @@ static void actions_are_of_both_sides(void **state) {
   struct scene scene;
   uint32_t cell[6];
   (void)state;
-  take_sides(6, 10);
-  plan_scene(&scene, GEOMETRY_LINES, 128, 2, "base");
+  plan_sides(&scene, GEOMETRY_LINES, sides_of(6, 10), 2, "base");
   const struct scan_shape *shape = &scene.acquisition.shape;
   assert_int_equal(shape->actions, 10);
   assert_int_equal(geometry_cells(shape), 6);
@@ -46,8 +38,7 @@ static void actions_are_of_both_sides(void **state) {
   for (uint32_t row = 0; row < 6; row++) assert_int_equal(cell[row], 10 * row + 7);
   assert_true(fabs(geometry_acceleration(geometry_of(&scene.acquisition), shape, 4) - 2.5) < 1e-12);
   arena_close(scene.arena);
-  take_sides(20, 12);
-  plan_scene(&scene, GEOMETRY_POINTS, 128, 4, "base");
+  plan_sides(&scene, GEOMETRY_POINTS, sides_of(20, 12), 4, "base");
   assert_int_equal(scene.acquisition.shape.actions, 240);
   assert_int_equal(scene.acquisition.initial_side, 6); /* 2 round(root(240) / (2 root(8))) */
   assert_int_equal(scene.acquisition.initial_lines + scene.acquisition.budget, 60);
@@ -64,6 +55,7 @@ static void refuse_plan(enum acquisition_geometry geometry, uint32_t side, const
   struct acquisition acquisition;
   struct error error;
   option_defaults(&option_table, &options, arena);
+  options.data.size = sides_of(32, 48);
   options.acquisition.geometry = geometry;
   options.acquisition.initial_side = side;
   assert_false(acquisition_plan(&acquisition, &options, 4, "base", &error));
@@ -73,7 +65,6 @@ static void refuse_plan(enum acquisition_geometry geometry, uint32_t side, const
 
 static void what_wants_a_square_says_so(void **state) {
   (void)state;
-  take_sides(32, 48);
   refuse_plan(GEOMETRY_SPOKES, 0,
               "acquisition.geometry is spokes, which are of a square, and data.size is [32, 48]; set "
               "data.size to one "
@@ -88,8 +79,7 @@ static void densities_end_at_both_edges(void **state) {
   struct error error;
   uint32_t table[24 * 40];
   (void)state;
-  take_sides(24, 40);
-  plan_scene(&scene, GEOMETRY_POINTS, 128, 4, "base");
+  plan_sides(&scene, GEOMETRY_POINTS, sides_of(24, 40), 4, "base");
   assert_good(sampler_fill(sampler_find("variable_density", &error), &scene.options, &scene.acquisition,
                            table, &error),
               &error);
@@ -121,7 +111,7 @@ static void masks_of_files_have_both_sides(void **state) {
 }
 
 static void sides_are_said_and_read_again(void **state) {
-  static const char *const bad[] = {"",     "[",  "[3]", "[3, 5",  "[3,5]",   "[0, 5]",
+  static const char *const bad[] = {"",     "[",  "[3]", "[3, 5",  "[3;5]",   "[0, 5]",
                                     "3, 5", "-3", "0",   "[5, 5]", "[3, 5] ", "x"};
   char text[SCAN_SHAPE_TEXT];
   struct scan_shape shape;
@@ -130,6 +120,7 @@ static void sides_are_said_and_read_again(void **state) {
   assert_true(scan_shape_read(text, &shape) && shape.height == 640 && shape.width == 368);
   assert_string_equal(scan_shape_text(&(struct scan_shape){128, 128, 0}, text), "128");
   assert_true(scan_shape_read(text, &shape) && shape.height == 128 && shape.width == 128);
+  assert_true(scan_shape_read("[640,368]", &shape) && shape.height == 640 && shape.width == 368);
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     assert_false(scan_shape_read(bad[i], &shape));
     assert_true(!shape.height && !shape.width);
@@ -148,9 +139,10 @@ static double complex turn(const double complex *from, size_t stride, size_t n, 
 }
 
 /* |IFFT2c(M FFT2c(image))| in double, straight from the definition. */
-static void observe_slowly(const float *image, const uint8_t *cells, double *magnitude) {
+static void observe_slowly(const struct scan_shape *shape, const float *image, const uint8_t *cells,
+                           double *magnitude) {
   struct arena *arena = arena_open();
-  size_t h = height, w = width, pixels = h * w;
+  size_t h = shape->height, w = shape->width, pixels = h * w;
   double complex *a = arena_new(arena, pixels * sizeof *a), *b = arena_new(arena, pixels * sizeof *b);
   for (size_t i = 0; i < pixels; i++) a[i] = image[i];
   for (size_t i = 0; i < pixels; i++) b[i] = turn(a + i / w * w, 1, w, i % w, -1);
@@ -163,7 +155,7 @@ static void observe_slowly(const float *image, const uint8_t *cells, double *mag
 static void check_image(struct scene *scene, size_t env) {
   struct world *world = scene->simulation.world;
   const struct scan_shape *shape = &scene->acquisition.shape;
-  size_t pixels = height * width;
+  size_t pixels = scan_shape_pixels(shape);
   struct arena *arena = arena_open();
   float *image = ARENA_NEW(arena, float, pixels), *found = ARENA_NEW(arena, float, pixels), unit;
   uint8_t *mask = ARENA_NEW(arena, uint8_t, shape->actions), *cells = ARENA_NEW(arena, uint8_t, pixels);
@@ -175,7 +167,7 @@ static void check_image(struct scene *scene, size_t env) {
   support_get(world, SLICE_unit, slice, 1, &unit);
   support_get(world, ENV_magnitude, env, 1, found);
   geometry_mask(geometry_of(&scene->acquisition), shape, mask, cells);
-  observe_slowly(image, cells, expected);
+  observe_slowly(shape, image, cells, expected);
   for (size_t i = 0; i < pixels; i++) {
     worst = fmax(worst, fabs(expected[i] / (double)unit - (double)found[i]));
     most = fmax(most, expected[i] / (double)unit);
@@ -188,19 +180,18 @@ static void check_image(struct scene *scene, size_t env) {
 static void scans_are_observed_on_rectangles(void **state) {
   static const struct {
     enum acquisition_geometry geometry;
-    size_t height, width;
+    struct option_sides sides;
     const char *sampler;
-  } rows[] = {{GEOMETRY_LINES, 48, 32, "random"},
-              {GEOMETRY_LINES, 32, 40, "poisson_disc"},
-              {GEOMETRY_LINES, 45, 33, "oracle"},
-              {GEOMETRY_LINES, 37, 34, "low_bias"}, /* lengths that clFFT does not take */
-              {GEOMETRY_POINTS, 24, 36, "random"},
-              {GEOMETRY_POINTS, 23, 31, "random"},
-              {GEOMETRY_POINTS, 64, 32, "variable_density"}};
+  } rows[] = {{GEOMETRY_LINES, {48, 32}, "random"},
+              {GEOMETRY_LINES, {32, 40}, "poisson_disc"},
+              {GEOMETRY_LINES, {45, 33}, "oracle"},
+              {GEOMETRY_LINES, {37, 34}, "low_bias"}, /* lengths that clFFT does not take */
+              {GEOMETRY_POINTS, {24, 36}, "random"},
+              {GEOMETRY_POINTS, {23, 31}, "random"},
+              {GEOMETRY_POINTS, {64, 32}, "variable_density"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     struct scene scene;
-    take_sides(rows[i].height, rows[i].width);
-    plan_scene(&scene, rows[i].geometry, 128, 4, "base");
+    plan_sides(&scene, rows[i].geometry, rows[i].sides, 4, "base");
     struct simulation_plan plan = {.slices = 3,
                                    .envs = 5,
                                    .rollout_steps = acquisition_steps(&scene.acquisition) + 1,
@@ -233,6 +224,7 @@ static void set_all(struct options *options, struct folder *folder, const char *
 
 static void set_scene(struct options *options, struct folder *folder, const char *words) {
   option_defaults(&option_table, options, folder->arena);
+  options->data.size = sides_of(24, 32);
   set_all(
       options, folder,
       "acquisition.initial_lines=3 network.channels=4 network.pools=2 policy.channels=2 policy.pools=2 "
@@ -247,8 +239,9 @@ static void set_scene(struct options *options, struct folder *folder, const char
 }
 
 /* The errors of the table are those of the images beside it. */
-static void check_evaluation(const struct evaluation *evaluation) {
+static void check_evaluation(const struct evaluation *evaluation, const struct options *options) {
   const struct evaluate_run *run = evaluation->runs;
+  size_t height = options->data.size.height, width = options->data.size.width;
   size_t pixels = height * width, steps = acquisition_steps(&run->acquisition) + 1;
   const float *nmse = run->metric[4];
   assert_string_equal(metric_list[4].name, "nmse");
@@ -269,7 +262,7 @@ static void evaluate(struct device *device, const struct options *options) {
   struct evaluate_config config = {.images = true, .kernel_folder = ""};
   struct error error;
   assert_good(evaluate_open(&evaluation, device, options, &config, &error), &error);
-  check_evaluation(&evaluation);
+  check_evaluation(&evaluation, options);
   evaluate_close(&evaluation);
 }
 
@@ -288,11 +281,10 @@ static void check_sides(const char *path, struct device *device, const struct op
   assert_string_equal(text, "[24, 32]");
   set(&other, folder, "evaluate.samplers", "random");
   set(&other, folder, "evaluate.policy", "");
-  take_sides(32, 24);
+  other.data.size = sides_of(32, 24);
   assert_false(evaluate_open(&evaluation, device, &other, &config, &error));
   assert_holds(error.text,
                "it was trained with data.size [24, 32] (attribute network_size), and data.size is [32, 24]");
-  take_sides(24, 32);
 }
 
 /* Each method, and what scans by it: FILE in `by` is a file of the training's folder. */
@@ -357,10 +349,10 @@ static void measured_kspace_is_of_both_sides(void **state) {
     struct evaluate_config config = {.images = true, .kernel_folder = ""};
     struct options options;
     struct error error;
-    take_sides(c ? 32 : 24, c ? 24 : 32);
     set_scene(&options, &folder, "data.source=kspace data.kspace=measured acquisition.acceleration=1");
     set(&options, &folder, "data.crop", crops[c]);
-    options.acquisition.budget = (uint32_t)width - 3;
+    options.data.size = c ? sides_of(32, 24) : sides_of(24, 32);
+    options.acquisition.budget = options.data.size.width - 3;
     assert_good(evaluate_open(&evaluation, *state, &options, &config, &error), &error);
     size_t steps = acquisition_steps(&evaluation.runs->acquisition) + 1;
     for (size_t s = 0; s < evaluation.slices; s++)
@@ -373,7 +365,6 @@ static void measured_kspace_is_of_both_sides(void **state) {
 static void methods_train_on_rectangles(void **state) {
   struct folder folder;
   open_data(&folder);
-  take_sides(24, 32);
   for (size_t row = 0; row < sizeof trained / sizeof *trained; row++) train(*state, &folder, row);
   support_close_folder(&folder);
 }
@@ -383,13 +374,15 @@ static void methods_train_on_rectangles(void **state) {
 #define GOOD(call)                                                                                           \
   if ((call) != L2SR_GOOD) fail_msg("%s: %s", #call, l2sr_last_error())
 
-static l2sr_env *open_env(float *images) {
-  static const char *const overrides[] = {"acquisition.initial_lines=3"};
-  struct l2sr_slices slices = {.bytes = sizeof slices, .values = images, .count = 3, .height = 30, .width = 40};
+enum { GIVEN = 3 * 44 * 40 };
+
+static l2sr_env *open_env(float *images, const char *size) {
+  const char *const overrides[] = {"acquisition.initial_lines=3", size};
+  struct l2sr_slices slices = {.bytes = sizeof slices, .values = images, .count = 3, .height = 44, .width = 40};
   struct l2sr_config config = {
-      .bytes = sizeof config, .overrides = overrides, .override_count = 1, .slices = &slices, .envs = 4};
+      .bytes = sizeof config, .overrides = overrides, .override_count = 2, .slices = &slices, .envs = 4};
   l2sr_env *env;
-  for (size_t i = 0; i < 3 * 30 * 40; i++) images[i] = (float)(1 + i % 7 + i % 40 / 3);
+  for (size_t i = 0; i < GIVEN; i++) images[i] = (float)(1 + i % 7 + i % 40 / 3);
   GOOD(l2sr_env_open(&config, &env));
   return env;
 }
@@ -403,38 +396,36 @@ static void expect_shape(l2sr_env *env, enum l2sr_array array, size_t rank, size
 }
 
 static void environments_have_both_sides(void **state) {
-  static float images[3 * 30 * 40];
+  static float images[GIVEN];
   struct l2sr_facts facts = {.bytes = sizeof facts};
   struct folder folder;
   size_t bytes;
   (void)state;
   support_open_folder(&folder);
-  take_sides(24, 32);
-  l2sr_env *env = open_env(images);
+  l2sr_env *env = open_env(images, "data.size=[40, 32]");
   GOOD(l2sr_env_reset(env, NULL, NULL));
   GOOD(l2sr_env_facts(env, &facts));
-  assert_true(facts.height == 24 && facts.width == 32 && facts.actions == 32 && facts.size == 0);
-  expect_shape(env, L2SR_OBSERVATION, 3, 24, 32);
-  expect_shape(env, L2SR_TARGET, 3, 24, 32);
+  assert_true(facts.height == 40 && facts.width == 32 && facts.actions == 32 && facts.size == 0);
+  expect_shape(env, L2SR_OBSERVATION, 3, 40, 32);
+  expect_shape(env, L2SR_TARGET, 3, 40, 32);
   expect_shape(env, L2SR_ACQUIRED, 2, 32, 0);
   const char *path = support_path(&folder, "observation.png");
   GOOD(l2sr_env_draw(env, L2SR_OBSERVATION, 1, path));
   struct decoded picture = support_read_png(folder.arena, path);
-  assert_true(picture.height == 24 && picture.width == 32);
+  assert_true(picture.height == 40 && picture.width == 32);
   path = support_path(&folder, "acquired.png");
   GOOD(l2sr_env_draw(env, L2SR_ACQUIRED, 1, path));
   picture = support_read_png(folder.arena, path);
-  assert_true(picture.height == 24 && picture.width == 32);
-  for (size_t i = 0; i < 24 * 32; i++) assert_int_equal(picture.pixel[i], picture.pixel[i % 32]);
+  assert_true(picture.height == 40 && picture.width == 32);
+  for (size_t i = 0; i < 40 * 32; i++) assert_int_equal(picture.pixel[i], picture.pixel[i % 32]);
   GOOD(l2sr_env_save(env, NULL, 0, &bytes));
   void *saved = arena_new(folder.arena, bytes);
   GOOD(l2sr_env_save(env, saved, bytes, &bytes));
   GOOD(l2sr_env_restore(env, saved, bytes));
   GOOD(l2sr_env_close(env));
-  take_sides(30, 32);
-  env = open_env(images);
+  env = open_env(images, "data.size=[44,32]");
   assert_int_equal(l2sr_env_restore(env, saved, bytes), L2SR_WRONG_USAGE);
-  assert_holds(l2sr_last_error(), "the state has images of height 24, and the handle 30");
+  assert_holds(l2sr_last_error(), "the state has images of height 40, and the handle 44");
   GOOD(l2sr_env_close(env));
   support_close_folder(&folder);
 }

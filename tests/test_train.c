@@ -364,9 +364,6 @@ static void scenes_are_refused(void **state) {
   run.options.train.milestones = "30,forty";
   refuse_open(&run, false, "train.milestones has 'forty'");
   run.options.train.milestones = "";
-  run.options.network.pools = 6;
-  refuse_open(&run, false, "height and width must be multiples of 64");
-  run.options.network.pools = 2;
   run.options.network.precision = BLOCK_HALF;
   refuse_open(&run, false, "network.precision is half");
   run.options.data.path = support_path(&folder, "data/val");

@@ -154,7 +154,7 @@ struct op_desc {
 };
 
 extern const struct op_desc op_conv, op_norm, op_relu, op_softplus, op_sigmoid, op_pool, op_up_sample,
-    op_concat, op_linear, op_log_softmax, op_straight_through, op_standardise, op_fourier, op_inverse_fourier,
+    op_concat, op_pad, op_crop, op_linear, op_log_softmax, op_straight_through, op_standardise, op_fourier, op_inverse_fourier,
     op_multiply, op_magnitude, op_learned, op_scale, op_add, op_rescale, op_exact_threshold, op_detach,
     op_restore, op_share;
 extern const struct op_desc *const op_table[]; /* all of these, ended by NULL */
@@ -188,6 +188,12 @@ tensor sigmoid(struct graph *graph, tensor x);
 tensor max_pool(struct graph *graph, tensor x);  /* 2x2; an odd last line or column is left out */
 tensor up_sample(struct graph *graph, tensor x); /* bilinear x2, half-pixel centres */
 tensor concat(struct graph *graph, tensor a, tensor b);
+/* Zeros around every plane, or what lies in its middle: of the lines that are too many or too few half, rounded
+ * down, stand above, and so for columns (as fastMRI pads for its U-Net). */
+tensor pad(struct graph *graph, tensor x, int height, int width);
+tensor crop(struct graph *graph, tensor x, int height, int width);
+tensor pad_to_multiple(struct graph *graph, tensor x, int multiple); /* x where its sides are multiples */
+tensor crop_to(struct graph *graph, tensor x, tensor like); /* x where it is as high and wide as `like` */
 /* Flattens [channels][height][width]; parameters NAME.weight and NAME.bias. */
 tensor linear(struct graph *graph, tensor x, const char *name, int outputs);
 /* Logarithms of the probabilities of the entries that are free, x and taken [entries][1][1]. `taken`, 1 where

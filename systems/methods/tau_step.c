@@ -169,18 +169,7 @@ static const char *const *reads(const struct options *options) {
 
 static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
                   uint32_t rounds, struct error *error) {
-  if (!fit_check_masks(options, "tau_step", error) || !fit_check(device, options, acquisition, rounds, error))
-    return false;
-  const struct scan_shape shape = scan_shape_of(options);
-  uint32_t multiple = 1u << options->tau.pools;
-  char size[SCAN_SHAPE_TEXT];
-  if (options->acquisition.geometry != GEOMETRY_POINTS ||
-      (shape.height % multiple == 0 && shape.width % multiple == 0))
-    return true;
-  return fail_usage(error,
-                    "train.method is tau_step and acquisition.geometry points: its sampler halves images of "
-                    "data.size %s %u times (tau.pools); set it to a multiple of %u, or tau.pools lower",
-                    scan_shape_text(&shape, size), options->tau.pools, multiple);
+  return fit_check_masks(options, "tau_step", error) && fit_check(device, options, acquisition, rounds, error);
 }
 
 static bool describe(struct training *training, struct error *error) {

@@ -9,8 +9,8 @@ static tensor layer(struct graph *graph, tensor x, const char *name, int channel
 }
 
 tensor net_pgmri_maps(struct graph *graph, tensor reconstruction, int channels, int pools) {
-  if (!net_policy_takes(graph, reconstruction, channels, pools)) return reconstruction;
-  tensor x = layer(graph, reconstruction, "channel_layer", channels);
+  if (!net_policy_takes(graph, channels, pools)) return reconstruction;
+  tensor x = layer(graph, pad_to_multiple(graph, reconstruction, 1 << pools), "channel_layer", channels);
   for (int i = 0; i < pools; i++)
     x = max_pool(graph, layer(graph, x, graph_name(graph, "down_sample_layers.%d", i), channels << (i + 1)));
   return x;

@@ -6,21 +6,16 @@ enum { POOLS_MOST = 12 };
 
 #define ENCODER "features_extractor.extractors.reconstruction_input"
 
-static bool check(struct graph *graph, tensor x, int channels, int pools) {
-  const struct tensor_shape *shape = &graph_node(graph, x)->shape;
-  int smaller = shape->height < shape->width ? shape->height : shape->width;
+static bool check(struct graph *graph, int channels, int pools) {
   if (channels < 1 || pools < 1 || pools > POOLS_MOST)
     return fail(&graph->first,
                 "policy with %d channels and %d pools; it takes 1 channel or more and 1 to %d pools",
                 channels, pools, POOLS_MOST);
-  if (!(smaller >> pools))
-    return fail(&graph->first, "policy with %d pools on %dx%d; height and width must be at least %d", pools,
-                shape->height, shape->width, 1 << pools);
   return true;
 }
 
-bool net_policy_takes(struct graph *graph, tensor x, int channels, int pools) {
-  if (!graph->failed) graph->failed = !check(graph, x, channels, pools);
+bool net_policy_takes(struct graph *graph, int channels, int pools) {
+  if (!graph->failed) graph->failed = !check(graph, channels, pools);
   return !graph->failed;
 }
 
@@ -31,8 +26,8 @@ static tensor layer(struct graph *graph, tensor x, const char *name, int channel
 }
 
 tensor net_policy_maps(struct graph *graph, tensor observation, int channels, int pools) {
-  if (!net_policy_takes(graph, observation, channels, pools)) return observation;
-  tensor x = layer(graph, observation, "channel_layer", channels);
+  if (!net_policy_takes(graph, channels, pools)) return observation;
+  tensor x = layer(graph, pad_to_multiple(graph, observation, 1 << pools), "channel_layer", channels);
   for (int i = 0; i < pools; i++)
     x = max_pool(graph, layer(graph, x, graph_name(graph, "down_sample_layers.%d", i), channels << (i + 1)));
   return x;

@@ -6,11 +6,11 @@
 
 #include "engine/graph/graph.h"
 
-/* Whether x halves so often; if not the graph has failed and says why. */
-bool net_policy_takes(struct graph *graph, tensor x, int channels, int pools);
+/* Whether there are such networks; if not the graph has failed and says why. */
+bool net_policy_takes(struct graph *graph, int channels, int pools);
 
 /* Observation to pooled maps: `channels` after the first convolution, doubled before each of the `pools`
- * poolings. */
+ * poolings. Height and width that do not halve so often are padded first (graph.h: pad_to_multiple). */
 tensor net_policy_maps(struct graph *graph, tensor observation, int channels, int pools);
 
 struct net_policy_heads {

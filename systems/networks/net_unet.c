@@ -11,27 +11,24 @@ static tensor block(struct graph *graph, tensor x, const char *name, int channel
   return x;
 }
 
-/* A size that does not halve would come back from up-sampling smaller than what it is joined with. */
-static bool check(struct graph *graph, tensor x, int channels, int pools) {
+static bool check(struct graph *graph, int channels, int pools) {
   if (graph->failed) return false;
-  const struct tensor_shape *shape = &graph_node(graph, x)->shape;
   if (channels < 2 || pools < 1 || pools > POOLS_MOST)
     return fail(&graph->first,
                 "U-Net with %d channels and %d pools; it takes 2 channels or more and 1 to %d pools",
                 channels, pools, POOLS_MOST);
-  if (shape->height % (1 << pools) || shape->width % (1 << pools))
-    return fail(&graph->first, "U-Net with %d pools on %dx%d; height and width must be multiples of %d",
-                pools, shape->height, shape->width, 1 << pools);
   return true;
 }
 
 tensor net_unet_named(struct graph *graph, tensor x, const char *before, int channels, int pools) {
   tensor skip[POOLS_MOST];
-  if (!check(graph, x, channels, pools)) {
+  if (!check(graph, channels, pools)) {
     graph->failed = true;
     return x;
   }
   bool complex = graph_node(graph, x)->shape.channels == 2;
+  tensor image = x;
+  x = pad_to_multiple(graph, x, 1 << pools); /* or up-sampling would come back smaller than what it is joined with */
   for (int i = 0; i < pools; i++) {
     x = skip[i] = block(graph, x, graph_name(graph, "%sdown_sample_layers.%d", before, i), channels << i);
     x = max_pool(graph, x);
@@ -42,6 +39,7 @@ tensor net_unet_named(struct graph *graph, tensor x, const char *before, int cha
     x = concat(graph, up_sample(graph, x), skip[pools - 1 - i]);
     x = block(graph, x, graph_name(graph, "%sup_sample_layers.%d", before, i), out);
   }
+  x = crop_to(graph, x, image);
   x = conv2d(graph, x, graph_name(graph, "%sconv2.0", before), channels / 2, 1);
   x = conv2d(graph, x, graph_name(graph, "%sconv2.1", before), 1, 1);
   x = conv2d(graph, x, graph_name(graph, "%sconv2.2", before), 1, 1);

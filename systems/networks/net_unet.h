@@ -6,7 +6,8 @@
 
 /* Appends the network: `channels` after the first block, doubled at each of the `pools` poolings. Of an input
  * of one channel the output is the normalised image; of a complex one, two channels, it is what net_unet_sum
- * adds to, and starts near 0. Height and width must halve `pools` times. */
+ * adds to, and starts near 0. Height and width that do not halve `pools` times are padded first, and the last
+ * block's output is cut to them (graph.h: pad_to_multiple). */
 tensor net_unet(struct graph *graph, tensor x, int channels, int pools);
 /* The same, `before` in front of the names of its parameters; an input of other channels is no image, and the
  * output one value a pixel. */

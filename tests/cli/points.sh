@@ -115,6 +115,4 @@ extends: scene.yaml
 acquisition: {geometry: lines}
 Y
 refuse 2 'bench inference measures scans that choose one action after the other' bench inference lines.yaml scene.yaml
-refuse 2 'its sampler halves images of data.size 40 4 times (tau.pools); set it to a multiple of 16, or tau.pools lower' train scene --quiet \
-  --method tau_step --output none --set data.size=40
 finish
