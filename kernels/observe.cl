@@ -13,7 +13,8 @@
  * spokes: `kspace` holds, per slice, [row frequency][line frequency], both from the centre on as above, and
  * `cells` the ACTION_CELLS cells (row * WIDTH + line, NO_CELL past its last one) of every action. The columns of the
  * masked k-space are transformed first, by `column_phase`, exp(2 pi i k / HEIGHT), into hybrid data of the scan's own; what
- * follows is as above. A work-group takes one scan after the other, so that `work` needs an image a work-group and stays in
+ * follows is as above. What is acquired is a bit a cell in local memory, of a band of columns at a time where those of the
+ * whole plane would not fit. A work-group takes one scan after the other, so that `work` needs an image a work-group and stays in
  * cache. observe_cells_fft wants HEIGHT and WIDTH equal, for its factors are those of one length.
  *
  * observe_coils_direct and observe_coils_fft do that for every coil of a slice, [slice][coil][row][line], and give the
@@ -51,7 +52,7 @@ INLINE void store_moments(moments mine, __local moments *scratch, __global float
 #define DIRECT_GROUP 64
 
 /* Sums the *count acquired lines at every pixel of the image. */
-INLINE moments direct_rows(__global const float2 *lines, __local const uint *acquired, __local const uint *count,
+INLINE moments direct_rows(__global const float2 *lines, __local const ushort *acquired, __local const uint *count,
                            __global const float2 *phase, __global real *image) {
   float scale = 1.0f / sqrt((float)WIDTH);
   moments seen = {0.0f, 0.0f, 0.0f};
@@ -83,14 +84,14 @@ observe_direct(__global const uint *restrict slice, __global const uchar *restri
                __global real *restrict magnitude, __global float *restrict magnitude_mean,
                __global float *restrict magnitude_std, uint rows) {
   __local moments scratch[DIRECT_GROUP];
-  __local uint acquired[WIDTH];
+  __local ushort acquired[WIDTH];
   __local uint count;
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
   if (row >= rows) return;
   if (item == 0u) {
     uint found = 0u;
     for (uint n = 0u; n < WIDTH; n++)
-      if (mask[(size_t)row * WIDTH + (n + WIDTH / 2u) % WIDTH]) acquired[found++] = n;
+      if (mask[(size_t)row * WIDTH + (n + WIDTH / 2u) % WIDTH]) acquired[found++] = (ushort)n;
     count = found;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -102,18 +103,22 @@ observe_direct(__global const uint *restrict slice, __global const uchar *restri
 /* ---- masks of single cells ------------------------------------------------------------------------------- */
 
 #define NO_CELL 0xffffffffu
-#define CELL_WORDS ((PIXELS + 31) / 32)
 #define ACTION_CELLS (PIXELS / ACTIONS)
+#define CELL_BITS 262144 /* 32 KiB of them: local memory has 48 KiB */
+#define CELL_BAND (PIXELS <= CELL_BITS ? WIDTH : CELL_BITS / HEIGHT) /* columns that have theirs at a time */
+#define CELL_WORDS ((HEIGHT * CELL_BAND + 31) / 32)
 
-INLINE void mark_cell(uint cell, __local uint *taken, __local uchar *acquired) {
+/* `left`: the first column of the band. */
+INLINE void mark_cell(uint cell, uint left, __local uint *taken, __local uchar *acquired) {
   if (cell == NO_CELL) return;
-  atomic_or(&taken[cell / 32u], 1u << cell % 32u);
-  acquired[cell % WIDTH] = 1;
+  uint column = cell % WIDTH, bit = cell / WIDTH * CELL_BAND + column - left;
+  if (CELL_BAND == WIDTH || column - left < CELL_BAND) atomic_or(&taken[bit / 32u], 1u << bit % 32u);
+  acquired[column] = 1;
 }
 
-/* One bit for every cell of the union of the chosen actions, and whether a line has any. Every item of the
- * group must call it. */
-INLINE void mark_cells(__global const uchar *mask, __global const uint *cells, __local uint *taken,
+/* One bit for every cell of the union of the chosen actions in the columns from `left` on, and whether a line, of
+ * all, has any cell. Every item of the group must call it. */
+INLINE void mark_cells(__global const uchar *mask, __global const uint *cells, uint left, __local uint *taken,
                        __local uchar *acquired, __local ushort *chosen, __local uint *count) {
   uint item = (uint)get_local_id(0), items = (uint)get_local_size(0);
   if (item == 0u) *count = 0u; /* actions, of those that are no single cells */
@@ -122,18 +127,48 @@ INLINE void mark_cells(__global const uchar *mask, __global const uint *cells, _
   barrier(CLK_LOCAL_MEM_FENCE);
 #if ACTIONS == PIXELS
   for (uint point = item; point < PIXELS; point += items)
-    if (mask[point]) mark_cell(cells[point], taken, acquired);
+    if (mask[point]) mark_cell(cells[point], left, taken, acquired);
 #else
   for (uint action = item; action < ACTIONS; action += items)
     if (mask[action]) chosen[atomic_inc(count)] = (ushort)action;
   barrier(CLK_LOCAL_MEM_FENCE);
   for (uint i = item; i < *count * ACTION_CELLS; i += items)
-    mark_cell(cells[chosen[i / ACTION_CELLS] * ACTION_CELLS + i % ACTION_CELLS], taken, acquired);
+    mark_cell(cells[chosen[i / ACTION_CELLS] * ACTION_CELLS + i % ACTION_CELLS], left, taken, acquired);
 #endif
   barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-INLINE bool is_taken(__local const uint *taken, uint cell) { return taken[cell / 32u] >> cell % 32u & 1u; }
+INLINE bool is_taken(__local const uint *taken, uint line, uint column) {
+  uint bit = line * CELL_BAND + column;
+  return taken[bit / 32u] >> bit % 32u & 1u;
+}
+
+/* The columns that have any cell, and their count. Every item of the group must call it. The first barrier is for
+ * PoCL 3.1, which loses what follows a loop that ends in one. */
+INLINE void list_columns(__local const uchar *any, __local ushort *acquired, __local uint *count) {
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (get_local_id(0) == 0) {
+    uint found = 0u;
+    for (uint n = 0u; n < WIDTH; n++)
+      if (any[n]) acquired[found++] = (ushort)n;
+    *count = found;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+/* Columns of masked k-space, of the band from `left` on, into hybrid data [frequency][row] of `coils` images. */
+INLINE void direct_columns(__global const float2 *data, uint coils, uint left, __local const uint *taken,
+                           __local const uchar *any, __global const float2 *column_phase, __global float2 *lines) {
+  uint part = min((uint)CELL_BAND, WIDTH - left) * HEIGHT;
+  for (uint i = (uint)get_local_id(0); i < coils * part; i += DIRECT_GROUP) {
+    uint column = i % part / HEIGHT, n = left + column, y = i % HEIGHT, k = (y + HEIGHT - HEIGHT / 2u) % HEIGHT;
+    __global const float2 *own = data + (size_t)(i / part) * PIXELS;
+    float2 sum = (float2)(0.0f, 0.0f);
+    for (uint m = 0u; any[n] && m < HEIGHT; m++)
+      if (is_taken(taken, m, column)) sum += times(own[m * WIDTH + n], column_phase[m * k % HEIGHT]);
+    lines[(size_t)(i / part) * PIXELS + n * HEIGHT + y] = sum / sqrt((float)HEIGHT);
+  }
+}
 
 __kernel __attribute__((reqd_work_group_size(DIRECT_GROUP, 1, 1))) void
 observe_cells_direct(__global const uint *restrict slice, __global const uchar *restrict mask,
@@ -142,27 +177,22 @@ observe_cells_direct(__global const uint *restrict slice, __global const uchar *
                      __global float2 *work, __global real *restrict magnitude, __global float *restrict magnitude_mean,
                      __global float *restrict magnitude_std, uint scans, uint rows) {
   __local moments scratch[DIRECT_GROUP];
-  __local uint taken[CELL_WORDS], acquired[WIDTH];
+  __local uint taken[CELL_WORDS];
   __local ushort chosen[WIDTH];
   __local uchar any[WIDTH];
-  __local uint count, all;
-  uint slot = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  __local uint count;
+  uint slot = (uint)get_group_id(0);
   if (slot >= rows) return;
   __global float2 *lines = work + (size_t)slot * PIXELS;
-  if (item == 0u) all = WIDTH;
-  for (uint n = item; n < WIDTH; n += DIRECT_GROUP) acquired[n] = n;
   for (uint scan = slot; scan < scans; scan += rows) {
     __global const float2 *data = kspace + (size_t)slice[scan] * PIXELS;
-    mark_cells(mask + (size_t)scan * ACTIONS, cells, taken, any, chosen, &count);
-    for (uint i = item; i < PIXELS; i += DIRECT_GROUP) {
-      uint n = i / HEIGHT, y = i % HEIGHT, k = (y + HEIGHT - HEIGHT / 2u) % HEIGHT;
-      float2 sum = (float2)(0.0f, 0.0f);
-      for (uint m = 0u; any[n] && m < HEIGHT; m++)
-        if (is_taken(taken, m * WIDTH + n)) sum += times(data[m * WIDTH + n], column_phase[m * k % HEIGHT]);
-      lines[i] = sum / sqrt((float)HEIGHT);
+    for (uint left = 0u; left < WIDTH; left += CELL_BAND) {
+      mark_cells(mask + (size_t)scan * ACTIONS, cells, left, taken, any, chosen, &count);
+      direct_columns(data, 1u, left, taken, any, column_phase, lines);
+      barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     }
-    barrier(CLK_GLOBAL_MEM_FENCE);
-    moments seen = direct_rows(lines, acquired, &all, phase, magnitude + (size_t)scan * PIXELS);
+    list_columns(any, chosen, &count);
+    moments seen = direct_rows(lines, chosen, &count, phase, magnitude + (size_t)scan * PIXELS);
     store_moments(seen, scratch, magnitude_mean, magnitude_std, scan);
   }
 }
@@ -242,8 +272,8 @@ observe_back_direct(__global const uint *restrict slice, __global const uchar *r
 }
 
 /* Does direct_rows over the images of `coils` coils. */
-INLINE moments direct_rows_coils(__global const float2 *lines, uint coils, __global const float2 *phase,
-                                 __global real *image) {
+INLINE moments direct_rows_coils(__global const float2 *lines, uint coils, __local const ushort *acquired,
+                                 __local const uint *count, __global const float2 *phase, __global real *image) {
   float scale = 1.0f / sqrt((float)WIDTH);
   moments seen = {0.0f, 0.0f, 0.0f};
   for (uint i = (uint)get_local_id(0); i < PIXELS; i += DIRECT_GROUP) {
@@ -252,7 +282,7 @@ INLINE moments direct_rows_coils(__global const float2 *lines, uint coils, __glo
     for (uint coil = 0u; coil < coils; coil++) {
       __global const float2 *own = lines + (size_t)coil * PIXELS;
       float2 sum = (float2)(0.0f, 0.0f);
-      for (uint n = 0u; n < WIDTH; n++) sum += times(own[n * HEIGHT + y], phase[n * k % WIDTH]);
+      for (uint a = 0u; a < *count; a++) sum += times(own[acquired[a] * HEIGHT + y], phase[acquired[a] * k % WIDTH]);
       square += sum.x * sum.x + sum.y * sum.y;
     }
     float value = scale * sqrt(square);
@@ -274,23 +304,19 @@ observe_coils_direct(__global const uint *restrict slice, __global const uchar *
   __local ushort chosen[WIDTH];
   __local uchar any[WIDTH];
   __local uint count;
-  uint slot = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  uint slot = (uint)get_group_id(0);
   if (slot >= rows) return;
   __global float2 *lines = work + (size_t)slot * most * PIXELS;
   for (uint scan = slot; scan < scans; scan += rows) {
-    uint at = slice[scan], all = min(coils[at], most) * PIXELS;
+    uint at = slice[scan], own = min(coils[at], most);
     __global const float2 *data = coil_kspace + (size_t)at * most * PIXELS;
-    mark_cells(mask + (size_t)scan * ACTIONS, cells, taken, any, chosen, &count);
-    for (uint i = item; i < all; i += DIRECT_GROUP) {
-      uint n = i % PIXELS / HEIGHT, y = i % HEIGHT, k = (y + HEIGHT - HEIGHT / 2u) % HEIGHT;
-      __global const float2 *own = data + i / PIXELS * PIXELS;
-      float2 sum = (float2)(0.0f, 0.0f);
-      for (uint m = 0u; any[n] && m < HEIGHT; m++)
-        if (is_taken(taken, m * WIDTH + n)) sum += times(own[m * WIDTH + n], column_phase[m * k % HEIGHT]);
-      lines[i] = sum / sqrt((float)HEIGHT);
+    for (uint left = 0u; left < WIDTH; left += CELL_BAND) {
+      mark_cells(mask + (size_t)scan * ACTIONS, cells, left, taken, any, chosen, &count);
+      direct_columns(data, own, left, taken, any, column_phase, lines);
+      barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     }
-    barrier(CLK_GLOBAL_MEM_FENCE);
-    moments seen = direct_rows_coils(lines, all / PIXELS, phase, magnitude + (size_t)scan * PIXELS);
+    list_columns(any, chosen, &count);
+    moments seen = direct_rows_coils(lines, own, chosen, &count, phase, magnitude + (size_t)scan * PIXELS);
     store_moments(seen, scratch, magnitude_mean, magnitude_std, scan);
   }
 }
@@ -337,9 +363,9 @@ INLINE void first_stage_cells(__global const float2 *data, __local const uint *t
   float2 v[FFT_FIRST];
   bool any = false;
   for (uint f = 0u; f < FFT_FIRST; f++) {
-    uint cell = (f * FFT_SECOND + second) * WIDTH + n;
-    bool here = is_taken(taken, cell);
-    v[f] = here ? data[cell] : (float2)(0.0f, 0.0f);
+    uint line = f * FFT_SECOND + second;
+    bool here = is_taken(taken, line, n);
+    v[f] = here ? data[line * WIDTH + n] : (float2)(0.0f, 0.0f);
     any = any || here;
   }
   turn_first(v, any, column_phase, second, re, im);
@@ -443,7 +469,7 @@ __kernel void observe_cells_fft(__global const uint *restrict slice, __global co
   if (slot >= rows) return;
   __global float2 *lines = work + (size_t)slot * PIXELS;
   for (uint scan = slot; scan < scans; scan += rows) {
-    mark_cells(mask + (size_t)scan * ACTIONS, cells, taken, acquired, chosen, &count);
+    mark_cells(mask + (size_t)scan * ACTIONS, cells, 0u, taken, acquired, chosen, &count);
     fft_columns(kspace + (size_t)slice[scan] * PIXELS, taken, column_phase, lines, re, im);
     barrier(CLK_GLOBAL_MEM_FENCE);
     moments seen = fft_rows(lines, acquired, phase, magnitude + (size_t)scan * PIXELS, re, im);
@@ -591,7 +617,7 @@ __kernel void observe_coils_fft(__global const uint *restrict slice, __global co
   __global float2 *lines = work + (size_t)slot * most * PIXELS;
   for (uint scan = slot; scan < scans; scan += rows) {
     uint at = slice[scan], own = min(coils[at], most);
-    mark_cells(mask + (size_t)scan * ACTIONS, cells, taken, acquired, chosen, &count);
+    mark_cells(mask + (size_t)scan * ACTIONS, cells, 0u, taken, acquired, chosen, &count);
     for (uint coil = 0u; coil < own; coil++)
       fft_columns(coil_kspace + ((size_t)at * most + coil) * PIXELS, taken, column_phase,
                   lines + (size_t)coil * PIXELS, re, im);
