@@ -102,7 +102,11 @@ enum option_concern {
     "points: side of the centred square given at the start; 0: by the horizon, N over the root of the "      \
     "initial acceleration")                                                                                  \
   X(acquisition, U32, budget, "0", 0, 1048576, NULL,                                                         \
-    "actions acquired after the start; 0: by the acceleration")
+    "actions acquired after the start; 0: by the acceleration")                                              \
+  X(acquisition, U32, padded_left, "0", 0, 511, NULL,                                                        \
+    "lines: first columns of k-space that hold zeros which scanners add: no actions, and not counted. Of "   \
+    "data.kspace measured those of the files are found where neither this nor padded_right is set")          \
+  X(acquisition, U32, padded_right, "0", 0, 511, NULL, "last columns of k-space of that kind")
 #define WORLD_OPTIONS(X)                                                                                     \
   X(world, U32, envs, "256", 1, 65536, NULL,                                                                 \
     "environments (scans) stepped side by side; results do not change", CONCERNS_PLACE)                      \

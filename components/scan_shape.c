@@ -4,17 +4,28 @@
 #include <string.h>
 
 struct scan_shape scan_shape_of(const struct options *options) {
-  return scan_shape_make(options->data.size.height, options->data.size.width,
-                         (enum acquisition_geometry)options->acquisition.geometry);
+  struct scan_shape shape = scan_shape_make(options->data.size.height, options->data.size.width,
+                                            (enum acquisition_geometry)options->acquisition.geometry);
+  shape.padded_left = options->acquisition.padded_left;
+  shape.padded_right = options->acquisition.padded_right;
+  return shape;
 }
 
 struct scan_shape scan_shape_make(size_t height, size_t width, enum acquisition_geometry geometry) {
   size_t actions = geometry == GEOMETRY_POINTS ? height * width : width;
-  return (struct scan_shape){(uint32_t)height, (uint32_t)width, (uint32_t)actions};
+  return (struct scan_shape){.height = (uint32_t)height, .width = (uint32_t)width, .actions = (uint32_t)actions};
 }
 
 size_t scan_shape_pixels(const struct scan_shape *shape) {
   return (size_t)shape->height * shape->width;
+}
+
+uint32_t scan_shape_choices(const struct scan_shape *shape) {
+  return shape->actions - shape->padded_left - shape->padded_right;
+}
+
+bool scan_shape_is_padded(const struct scan_shape *shape, size_t action) {
+  return action < shape->padded_left || action >= shape->actions - shape->padded_right;
 }
 
 bool scan_shape_same_sides(const struct scan_shape *one, const struct scan_shape *other) {

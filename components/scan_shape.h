@@ -8,12 +8,16 @@
 struct scan_shape {
   uint32_t height, width; /* rows and columns of the image, and of k-space */
   uint32_t actions;       /* columns, spokes or points that a scan chooses among */
+  uint32_t padded_left, padded_right; /* columns at the edges of k-space that are no actions: acquired from the start */
 };
 
 struct scan_shape scan_shape_of(const struct options *options);
 struct scan_shape scan_shape_make(size_t height, size_t width, enum acquisition_geometry geometry);
 
 size_t scan_shape_pixels(const struct scan_shape *shape);
+/* The actions but for padded columns: what accelerations and budgets are parts of. */
+uint32_t scan_shape_choices(const struct scan_shape *shape);
+bool scan_shape_is_padded(const struct scan_shape *shape, size_t action);
 bool scan_shape_same_sides(const struct scan_shape *one, const struct scan_shape *other);
 size_t scan_shape_shorter(const struct scan_shape *shape);
 

@@ -156,7 +156,7 @@ static const float *pad_and_crop(const float *image, size_t height, size_t width
 }
 
 static void expect_crop(size_t height, size_t width, size_t pad, size_t rows, size_t columns) {
-  const struct scan_shape shape = {(uint32_t)rows, (uint32_t)columns, 0};
+  const struct scan_shape shape = {.height = (uint32_t)rows, .width = (uint32_t)columns, .actions = 0};
   const float *image = draw(height * width), *want = pad_and_crop(image, height, width, pad, &shape);
   float *got = ARENA_NEW(folder.arena, float, rows *columns);
   volume_crop(image, height, width, pad, &shape, got);
@@ -191,12 +191,12 @@ static void crops_start_where_the_protocol_says(void **state) {
   (void)state;
   for (size_t i = 0; i < 213 * 213; i++) small[i] = 1 + (float)i;
   for (size_t i = 0; i < 320 * 320; i++) large[i] = 1 + (float)i;
-  volume_crop(small, 213, 213, 384, &(struct scan_shape){256, 256, 0}, crop);
+  volume_crop(small, 213, 213, 384, &(struct scan_shape){.height = 256, .width = 256, .actions = 0}, crop);
   assert_true(crop[22 * 256 + 22] == 1);
   assert_true(crop[21 * 256 + 22] == 0 && crop[22 * 256 + 21] == 0);
   assert_true(crop[234 * 256 + 234] == 213 * 213);
   assert_true(crop[235 * 256 + 234] == 0 && crop[234 * 256 + 235] == 0);
-  volume_crop(large, 320, 320, 0, &(struct scan_shape){128, 128, 0}, crop);
+  volume_crop(large, 320, 320, 0, &(struct scan_shape){.height = 128, .width = 128, .actions = 0}, crop);
   assert_true(crop[0] == 1 + 96 * 320 + 96);
   assert_true(crop[128 * 128 - 1] == 1 + 223 * 320 + 223);
 }
@@ -246,7 +246,7 @@ static const float *reconstruct(const struct kspace *k, size_t slice, size_t n) 
   for (size_t y = 0; y < k->image_height; y++)
     for (size_t x = 0; x < k->image_width; x++)
       image[y * k->image_width + x] = (float)sqrt(power[(y + top) * k->width + x + left]);
-  volume_crop(image, k->image_height, k->image_width, 0, &(struct scan_shape){(uint32_t)n, (uint32_t)n, 0},
+  volume_crop(image, k->image_height, k->image_width, 0, &(struct scan_shape){.height = (uint32_t)n, .width = (uint32_t)n, .actions = 0},
               crop);
   return crop;
 }

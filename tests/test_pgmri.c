@@ -171,7 +171,7 @@ static void comes_back_from_a_file(void **state) {
   }
   assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
   policy_close(&again);
-  setup.shape = (struct scan_shape){2 * N, 2 * N, 2 * N};
+  setup.shape = (struct scan_shape){.height = 2 * N, .width = 2 * N, .actions = 2 * N};
   assert_false(policy_load(&again, support_path(&folder, "a.h5"), &setup, &error));
   assert_holds(error.text, "it was trained with data.size 32 (attribute network_size), and data.size is 64");
   close_bench(&bench);

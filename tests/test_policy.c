@@ -204,7 +204,7 @@ static void test_round_trip(void **state) {
   assert_false(policy_load(&other.policy, path, &setup, &error));
   assert_holds(error.text, "of another shape: ");
   assert_int_equal(bench.device->allocations, allocations);
-  setup.shape = (struct scan_shape){40, 40, 40};
+  setup.shape = (struct scan_shape){.height = 40, .width = 40, .actions = 40};
   assert_false(policy_load(&other.policy, path, &setup, &error));
   assert_holds(error.text, "policy.h5: it was trained with data.size 20 (attribute network_size), and data.size is 40; set it to 20");
   close_bench(&other);

@@ -116,9 +116,9 @@ static void sides_are_said_and_read_again(void **state) {
   char text[SCAN_SHAPE_TEXT];
   struct scan_shape shape;
   (void)state;
-  assert_string_equal(scan_shape_text(&(struct scan_shape){640, 368, 0}, text), "[640, 368]");
+  assert_string_equal(scan_shape_text(&(struct scan_shape){.height = 640, .width = 368, .actions = 0}, text), "[640, 368]");
   assert_true(scan_shape_read(text, &shape) && shape.height == 640 && shape.width == 368);
-  assert_string_equal(scan_shape_text(&(struct scan_shape){128, 128, 0}, text), "128");
+  assert_string_equal(scan_shape_text(&(struct scan_shape){.height = 128, .width = 128, .actions = 0}, text), "128");
   assert_true(scan_shape_read(text, &shape) && shape.height == 128 && shape.width == 128);
   assert_true(scan_shape_read("[640,368]", &shape) && shape.height == 640 && shape.width == 368);
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -121,6 +121,7 @@ static bool describe(void *file, struct volume *volume, const struct options *op
   read_patient(store, volume);
   read_max(store, volume);
   volume->turned = volume->from_kspace && layout_is_turned(&header, volume->height, volume->width);
+  volume->says_padding = layout_padding(&header, volume->width, &volume->padded_left, &volume->padded_right);
   volume->has_mask = store_has(store, "mask");
   volume->has_images = store_has(store, "reconstruction_esc") || store_has(store, "reconstruction_rss");
   return true;

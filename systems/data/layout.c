@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADER = 1 << 20, FEW = 64 /* coils, or slices of a volume */ };
+enum { FAR = 1 << 20 /* of a step of the phase encoding */, HEADER = 1 << 20, FEW = 64 /* coils, or slices of a volume */ };
 
 /* A whole number of the matrixSize in the header's `space`. */
 static size_t size_of(const char *header, const char *space, const char *tag) {
@@ -15,14 +15,40 @@ static size_t size_of(const char *header, const char *space, const char *tag) {
   return value > 0 ? (size_t)value : 0;
 }
 
+/* A whole number of the phase encoding's limits; false: none. */
+static bool limit_of(const char *header, const char *tag, size_t *value) {
+  static const char step[] = "<kspace_encoding_step_1>", end[] = "</kspace_encoding_step_1>";
+  const char *place = strstr(header, step), *stop = place ? strstr(place, end) : NULL;
+  const char *field = stop ? strstr(place, tag) : NULL;
+  if (!field || field > stop) return false;
+  char *rest;
+  long number = strtol(field + strlen(tag), &rest, 10);
+  *value = number > 0 ? (size_t)number : 0;
+  return *rest == '<' && number >= 0 && number <= FAR;
+}
+
+bool layout_padding(const struct layout_header *header, size_t width, size_t *left, size_t *right) {
+  size_t middle = width / 2, count = header->last + 1;
+  if (!header->limits || header->encoded_y != width || header->centre > middle ||
+      middle - header->centre + count > width)
+    return false;
+  *left = middle - header->centre;
+  *right = width - *left - count;
+  return true;
+}
+
 struct layout_header layout_header(struct store *store) {
   static const char encoded[] = "<encodedSpace>", recon[] = "<reconSpace>";
   struct layout_header sizes = {0};
   struct arena *arena = arena_open();
   char *text = arena_new(arena, HEADER);
-  if (store_text(store, "ismrmrd_header", text, HEADER))
-    sizes = (struct layout_header){size_of(text, encoded, "<x>"), size_of(text, encoded, "<y>"),
-                                   size_of(text, recon, "<x>"), size_of(text, recon, "<y>")};
+  if (store_text(store, "ismrmrd_header", text, HEADER)) {
+    sizes = (struct layout_header){.encoded_x = size_of(text, encoded, "<x>"),
+                                   .encoded_y = size_of(text, encoded, "<y>"),
+                                   .recon_x = size_of(text, recon, "<x>"),
+                                   .recon_y = size_of(text, recon, "<y>")};
+    sizes.limits = limit_of(text, "<center>", &sizes.centre) && limit_of(text, "<maximum>", &sizes.last);
+  }
   arena_close(arena);
   return sizes;
 }

@@ -5,9 +5,11 @@
 
 #include "engine/files/store.h"
 
-/* The sizes that the ISMRMRD header gives; 0: none. */
+/* The sizes that the ISMRMRD header gives; 0: none. And the steps of the phase encoding, where all are there. */
 struct layout_header {
   size_t encoded_x, encoded_y, recon_x, recon_y;
+  bool limits;
+  size_t centre, last;
 };
 struct layout_header layout_header(struct store *store);
 
@@ -15,6 +17,9 @@ struct layout_header layout_header(struct store *store);
  * the header tell. */
 bool layout_check(const struct layout_header *header, const char *path, const char *key, bool kspace,
                   const struct store_shape *shape, struct error *error);
+/* Columns of `width` before and after those that were encoded: zeros, as fastMRI's loader finds them. False:
+ * the header does not tell. */
+bool layout_padding(const struct layout_header *header, size_t width, size_t *left, size_t *right);
 /* Whether the header says that the last axis of k-space is the readout; it must be the phase encoding. */
 bool layout_is_turned(const struct layout_header *header, size_t height, size_t width);
 /* Says that none of the datasets `wanted` is there, and what is. */

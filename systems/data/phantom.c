@@ -659,7 +659,7 @@ static bool check_options(const struct options *options, struct error *error) {
   if (rows < size.height || columns < size.width)
     return fail(error, "phantom.%s is %u; it must be at least phantom.size, which is %s",
                 rows < size.height ? "rows" : "columns", rows < size.height ? rows : columns,
-                scan_shape_text(&(struct scan_shape){size.height, size.width, 0}, text));
+                scan_shape_text(&(struct scan_shape){.height = size.height, .width = size.width, .actions = 0}, text));
   if (!options->phantom.train && !options->phantom.val && !options->phantom.test)
     return fail(error, "phantom.train, phantom.val and phantom.test are all 0; ask for at least one volume");
   return true;

@@ -51,9 +51,12 @@ static bool check_size(struct volume *volume, const struct options *options, str
   volume->small = (volume->image_height < shape.height && pad < shape.height) ||
                   (volume->image_width < shape.width && pad < shape.width);
   if (!volume->small) return true;
-  char or_size[64] = "", size[SCAN_SHAPE_TEXT];
+  char or_size[96] = "", size[SCAN_SHAPE_TEXT];
   size_t side = volume_largest_size(volume);
-  if (volume_takes_size(side)) snprintf(or_size, sizeof or_size, " or data.size to at most %zu", side);
+  if (volume->from_kspace && volume->height >= shape.height && volume->width >= shape.width)
+    snprintf(or_size, sizeof or_size, ", or data.crop to kspace, which has %zu x %zu", volume->height, volume->width);
+  else if (volume_takes_size(side))
+    snprintf(or_size, sizeof or_size, " or data.size to at most %zu", side);
   return fail_file(error,
                    "%s has images of %zu x %zu, smaller than data.size %s; set data.pad to at least %zu%s",
                    volume->path, volume->image_height, volume->image_width, scan_shape_text(&shape, size),

@@ -21,6 +21,8 @@ struct volume {
   size_t said_height, said_width; /* what the file says an image's size from k-space is; 0: nothing */
   char acquisition[64];           /* empty where the file does not say */
   char patient[256];              /* likewise; of a patient_id without room here its SHA-256 */
+  bool says_padding; /* the file says how many columns at the edges of k-space were added as zeros: */
+  size_t padded_left, padded_right;
   bool turned;                    /* the file says that the readout is the last axis */
   bool has_mask;                  /* of what was sampled, beside the k-space */
   bool has_images;                /* there are, whether or not they are what is taken */

@@ -527,9 +527,10 @@ static void place_scans(struct work *work, size_t first, size_t envs) {
 static bool check_masks(const struct evaluate_run *run, struct error *error) {
   size_t n = run->acquisition.shape.actions,
          wanted = run->acquisition.initial_lines + run->acquisition.budget;
+  const struct scan_shape *shape = &run->acquisition.shape;
   for (size_t scan = 0; scan < run->scans; scan++) {
     size_t found = 0;
-    for (size_t i = 0; i < n; i++) found += run->mask[scan * n + i] != 0;
+    for (size_t i = 0; i < n; i++) found += run->mask[scan * n + i] && !scan_shape_is_padded(shape, i);
     if (found != wanted)
       return fail(error,
                   "sampler %s acquired %zu of %zu %ss in scan %zu; its checkpoint is damaged, or l2sr verify "

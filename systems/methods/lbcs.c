@@ -162,7 +162,7 @@ static bool check_slices(const struct options *options, struct error *error) {
 static bool check_candidates(const struct options *options, const struct acquisition *acquisition,
                              struct error *error) {
   const struct geometry *geometry = geometry_of(acquisition);
-  uint32_t free_actions = acquisition->shape.actions - acquisition->initial_lines,
+  uint32_t free_actions = scan_shape_choices(&acquisition->shape) - acquisition->initial_lines,
            wanted = options->lbcs.candidates;
   const char *initial = geometry->points ? "acquisition.initial_side" : "acquisition.initial_lines";
   if (wanted > free_actions)

@@ -100,7 +100,7 @@ bool start_check(const struct options *options, struct error *error) {
 /* With a budget of its own a scan has another acceleration than the scene names. */
 static uint32_t acceleration_of(const struct acquisition *acquisition, const struct options *options) {
   uint32_t all = acquisition->initial_lines + acquisition->budget;
-  return options->acquisition.budget ? (acquisition->shape.actions + all / 2) / all
+  return options->acquisition.budget ? (scan_shape_choices(&acquisition->shape) + all / 2) / all
                                      : acquisition->acceleration;
 }
 

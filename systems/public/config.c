@@ -2,6 +2,7 @@
 
 #include "engine/files/part.h"
 #include "engine/files/scene.h"
+#include "systems/data/padding.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -96,6 +97,16 @@ static bool set(struct options *options, struct arena *arena, const char *key, c
   return !value || option_set(&option_table, options, arena, key, value, "struct l2sr_config", error);
 }
 
+/* Slices that are no such are refused where they are opened. */
+static void find_padding(const struct l2sr_config *config, struct options *options) {
+  struct slices_in_memory slices;
+  struct error ignored;
+  if (!config->slices)
+    padding_find(options, NULL);
+  else if (config_slices(config, &slices, &ignored))
+    padding_find(options, &slices);
+}
+
 bool config_options(const struct l2sr_config *config, struct options *options, struct arena *arena,
                     struct error *error) {
   option_defaults(&option_table, options, arena);
@@ -108,6 +119,7 @@ bool config_options(const struct l2sr_config *config, struct options *options, s
               set(options, arena, "evaluate.metrics", config->metrics, error);
   for (size_t i = 0; good && i < config->override_count; i++)
     good = scene_assign(&option_table, options, arena, config->overrides[i], "override", error);
+  if (good) find_padding(config, options);
   return good;
 }
 

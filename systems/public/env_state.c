@@ -253,7 +253,7 @@ static bool is_mask(const struct env *env, const uint8_t *mask, const uint8_t *i
   uint32_t taken = 0;
   for (uint32_t i = 0; i < env->acquisition.shape.actions; i++) {
     if (mask[i] > 1 || mask[i] < initial[i]) return false;
-    taken += mask[i];
+    taken += mask[i] && !scan_shape_is_padded(&env->acquisition.shape, i);
   }
   return taken <= env->acquisition.initial_lines + steps; /* L2SR_INVALID_IGNORE acquires less */
 }

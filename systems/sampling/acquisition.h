@@ -27,7 +27,8 @@ uint32_t acquisition_steps(const struct acquisition *acquisition);
 /* Actions acquired after so many decisions. */
 uint32_t acquisition_after(const struct acquisition *acquisition, size_t steps);
 
-/* Whether a scan starts with this action, as its geometry says. */
+/* Whether a scan starts with this action, as its geometry says; it does with padded columns, which
+ * initial_lines does not count. */
 bool acquisition_is_initial(const struct acquisition *acquisition, size_t action);
 /* The initial mask: a byte an action, 0 or 1. */
 void acquisition_initial(const struct acquisition *acquisition, uint8_t *mask);

@@ -7,7 +7,8 @@
 #include <string.h>
 
 bool acquisition_is_initial(const struct acquisition *acquisition, size_t action) {
-  return geometry_of(acquisition)->is_initial(acquisition, action);
+  return geometry_of(acquisition)->is_initial(acquisition, action) ||
+         scan_shape_is_padded(&acquisition->shape, action);
 }
 
 void acquisition_initial(const struct acquisition *acquisition, uint8_t *mask) {
@@ -56,6 +57,24 @@ uint32_t acquisition_after(const struct acquisition *acquisition, size_t steps) 
   return acquisition->initial_lines + (uint32_t)steps * (points ? acquisition->budget : 1);
 }
 
+/* The centre stays, and what images make has no padding. */
+static bool check_padded(const struct acquisition *acquisition, const struct options *options,
+                         struct error *error) {
+  const struct scan_shape *shape = &acquisition->shape;
+  uint32_t left = shape->padded_left, right = shape->padded_right;
+  if (!left && !right) return true;
+  if (acquisition->geometry != GEOMETRY_LINES || options->data.kspace == KSPACE_IMAGE)
+    return fail_usage(error,
+                      "acquisition.padded_left is %u and .padded_right %u, which are of lines of measured "
+                      "k-space; set both to 0, or acquisition.geometry to lines and data.kspace to measured",
+                      left, right);
+  if (left < shape->width / 2 && right < shape->width - shape->width / 2) return true;
+  return fail_usage(error,
+                    "acquisition.padded_left is %u and .padded_right %u of %u columns, and leave nothing of "
+                    "the centre; set them lower",
+                    left, right, shape->width);
+}
+
 /* Actions that the options name, 0: none; the square of the side for points. */
 static bool read_given(const struct acquisition *acquisition, const struct options *options, uint32_t *given,
                        struct error *error) {
@@ -77,7 +96,7 @@ static bool read_given(const struct acquisition *acquisition, const struct optio
  * decides. */
 static bool refuse_none_left(const struct acquisition *acquisition, bool by_key, struct error *error) {
   const struct geometry *geometry = geometry_of(acquisition);
-  uint32_t initial = acquisition->initial_lines, actions = acquisition->shape.actions,
+  uint32_t initial = acquisition->initial_lines, actions = scan_shape_choices(&acquisition->shape),
            all = actions / acquisition->acceleration;
   const char *key = geometry->points ? "acquisition.initial_side or " : "acquisition.initial_lines or ";
   return fail_usage(
@@ -87,7 +106,7 @@ static bool refuse_none_left(const struct acquisition *acquisition, bool by_key,
 }
 
 static bool check_budget(const struct acquisition *acquisition, bool by_key, struct error *error) {
-  uint32_t actions = acquisition->shape.actions, initial = acquisition->initial_lines;
+  uint32_t actions = scan_shape_choices(&acquisition->shape), initial = acquisition->initial_lines;
   const char *one = geometry_of(acquisition)->one;
   if (initial > actions)
     return fail_usage(error, "acquisition.initial_lines is %u; there are only %u %s%s, set it lower", initial,
@@ -105,12 +124,13 @@ bool acquisition_plan(struct acquisition *acquisition, const struct options *opt
   uint32_t given, ratio;
   *acquisition = acquisition_of(options, acceleration, horizon);
   if (!geometry_takes(geometry_of(acquisition), &acquisition->shape, error) ||
+      !check_padded(acquisition, options, error) ||
       !find_ratio(horizon, acceleration, &ratio, error) || !read_given(acquisition, options, &given, error))
     return false;
   if (given) snprintf(acquisition->horizon, sizeof acquisition->horizon, "custom");
   acquisition_give(acquisition,
                    given ? given : geometry_of(acquisition)->initial_count(&acquisition->shape, ratio));
-  uint32_t total = acquisition->shape.actions / acceleration, initial = acquisition->initial_lines;
+  uint32_t total = scan_shape_choices(&acquisition->shape) / acceleration, initial = acquisition->initial_lines;
   acquisition->budget = options->acquisition.budget ? options->acquisition.budget
                         : total > initial           ? total - initial
                                                     : 0;

@@ -9,7 +9,7 @@
 
 /* The published masks are even (PROTOCOL 1.4). */
 static uint32_t count_lines(const struct scan_shape *shape, uint32_t ratio) {
-  uint32_t even = shape->width / (2 * ratio) * 2;
+  uint32_t even = scan_shape_choices(shape) / (2 * ratio) * 2;
   return even ? even : 1;
 }
 

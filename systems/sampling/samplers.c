@@ -121,7 +121,8 @@ static bool fill_one_sided(const struct options *options, const struct acquisiti
                            uint32_t *table, struct error *error) {
   size_t centre = acquisition->shape.actions / 2,
          end = acquisition->initial_start + acquisition->initial_lines;
-  size_t start = end > centre ? end : centre, side = acquisition->shape.actions - start,
+  size_t start = end > centre ? end : centre,
+         side = acquisition->shape.actions - acquisition->shape.padded_right - start,
          budget = acquisition->budget;
   (void)options, (void)error;
   clear_ranks(acquisition, table);
@@ -156,8 +157,8 @@ static bool check_mask(const uint8_t *mask, const struct acquisition *acquisitio
   const struct geometry *geometry = geometry_of(acquisition);
   size_t count = 0, missing = 0;
   for (size_t i = 0; i < acquisition->shape.actions; i++) {
-    count += mask[i];
-    missing += acquisition_is_initial(acquisition, i) && !mask[i];
+    count += mask[i] && !scan_shape_is_padded(&acquisition->shape, i);
+    missing += geometry->is_initial(acquisition, i) && !mask[i];
   }
   uint32_t total = acquisition->initial_lines + acquisition->budget;
   if (count == total && !missing) return true;
@@ -339,7 +340,7 @@ bool sampler_chances(const struct sampler *sampler, const struct options *option
 }
 
 uint32_t sampler_distance(const struct acquisition *acquisition) {
-  double free_lines = acquisition->shape.actions - acquisition->initial_lines;
+  double free_lines = scan_shape_choices(&acquisition->shape) - acquisition->initial_lines;
   double distance = floor(0.7476 * free_lines / acquisition->budget);
   return distance < 1 ? 1 : (uint32_t)distance;
 }

@@ -152,7 +152,7 @@ void oracle_close(struct simulation *simulation) {
 /* Candidates of one scan after `taken` actions. */
 static uint32_t count_candidates(const struct options *options, const struct acquisition *acquisition,
                                  uint32_t taken) {
-  uint32_t left = acquisition->shape.actions - acquisition->initial_lines - taken,
+  uint32_t left = scan_shape_choices(&acquisition->shape) - acquisition->initial_lines - taken,
            most = options->sampler.candidates;
   return most && most < left ? most : left;
 }

@@ -27,7 +27,7 @@ static bool make_pair(struct acquisition *pair, const struct options *options, u
         "all; it must be %u or more",
         initial, acceleration, acceleration);
   const struct geometry *geometry = geometry_of(pair);
-  uint32_t all = pair->shape.actions, total = all / acceleration,
+  uint32_t all = scan_shape_choices(&pair->shape), total = all / acceleration,
            start = (uint32_t)nearbyint((double)all / initial);
   if (geometry->points)
     start = geometry->initial_count(&pair->shape, initial);
@@ -62,8 +62,8 @@ bool feed_pairs(struct feed *feed, struct error *error) {
 }
 
 double feed_chance(const struct acquisition *pair) {
-  double wanted = (double)pair->shape.actions / pair->acceleration - pair->initial_lines;
-  uint32_t free_lines = pair->shape.actions - pair->initial_lines;
+  double wanted = (double)scan_shape_choices(&pair->shape) / pair->acceleration - pair->initial_lines;
+  uint32_t free_lines = scan_shape_choices(&pair->shape) - pair->initial_lines;
   return free_lines && wanted > 0 ? wanted / free_lines : 0;
 }
 

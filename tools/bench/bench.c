@@ -99,7 +99,7 @@ static const struct system order_scans = {
     .name = "order_scans", .doc = "scans take the slices as they are", .parts = SET(SLICE_order), .loads = true};
 
 bool bench_slices(struct world *world, size_t slices, uint32_t seed, struct error *error) {
-  const struct scan_shape shape = {(uint32_t)world_height(world), (uint32_t)world_width(world), 0};
+  const struct scan_shape shape = {.height = (uint32_t)world_height(world), .width = (uint32_t)world_width(world), .actions = 0};
   struct arena *arena = arena_open();
   float *image = ARENA_NEW(arena, float, scan_shape_pixels(&shape)), range = 1;
   uint32_t *order = ARENA_NEW(arena, uint32_t, slices);

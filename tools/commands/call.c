@@ -3,6 +3,7 @@
 #include "engine/device/fft.h"
 #include "engine/files/part.h"
 #include "engine/files/scene.h"
+#include "systems/data/padding.h"
 #include "tools/commands/command.h"
 
 #include <string.h>
@@ -73,7 +74,10 @@ static bool apply_flags(struct call *call, struct error *error) {
 bool call_scene(struct call *call, const char *path, struct error *error) {
   call->scene = NULL;
   option_defaults(&option_table, &call->options, call->arena);
-  if ((!path || read_scene(call, path, error)) && apply_flags(call, error)) return true;
-  error->code = ERROR_USAGE;
-  return false;
+  if ((path && !read_scene(call, path, error)) || !apply_flags(call, error)) {
+    error->code = ERROR_USAGE;
+    return false;
+  }
+  if (path) padding_find(&call->options, NULL);
+  return true;
 }

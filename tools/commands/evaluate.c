@@ -29,7 +29,7 @@ static void print_setting(const struct evaluation *evaluation, const struct opti
   const struct geometry *geometry = geometry_of(setting);
   uint32_t total = setting->initial_lines + setting->budget;
   printf("\nx%u %s: %u initial + %u acquired of %u %ss, %zu slice%s\n", setting->acceleration,
-         setting->horizon, setting->initial_lines, setting->budget, setting->shape.actions, geometry->one,
+         setting->horizon, setting->initial_lines, setting->budget, scan_shape_choices(&setting->shape), geometry->one,
          evaluation->slices, plural(evaluation->slices));
   if (!geometry->columns && !geometry->points)
     printf(

@@ -3,6 +3,7 @@
 #include "engine/base/log.h"
 #include "engine/files/scene.h"
 #include "engine/files/store.h"
+#include "systems/data/padding.h"
 #include "systems/methods/evaluate.h"
 #include "systems/methods/method.h"
 #include "systems/methods/methods.h"
@@ -125,6 +126,7 @@ static bool make_row(struct call *call, const struct sweep *sweep, size_t place,
     const char *assignment = arena_text(call->arena, "%s=%s", sweep->axis[i].key, value_of(sweep, place, i));
     if (!scene_assign(&option_table, &row->options, call->arena, assignment, "--set", error)) return false;
   }
+  padding_find(&row->options, NULL);
   row->folder = arena_text(call->arena, "%s/%s", call->options.train.output, row->name);
   row->options.train.output = row->folder;
   return method_check_networks(&row->options, error) || fail_in(error, "%s", row->name);
