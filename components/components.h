@@ -22,9 +22,9 @@ enum table {
   TABLE_COUNT
 };
 
-/* Elements a row: the scene gives H, W and A (components/scan_shape.h), I, the channels of the reconstructor's input, and
- * T, the tiles of its loss; the data give C, the most coils of a slice; L is W + 1. Columns of W that are of actions are
- * those of geometries whose actions are chosen one after the other: these have as many actions as columns. */
+/* Elements a row: the scene gives H, W and A (components/scan_shape.h), AC, the cells of all actions, I, the channels of
+ * the reconstructor's input, and T, the tiles of its loss; the data give C, the most coils of a slice; L is W + 1. Columns
+ * of W that are of actions are those of lines. */
 enum shape {
   SHAPE_ONE,
   SHAPE_H,
@@ -35,6 +35,7 @@ enum shape {
   SHAPE_IHW,
   SHAPE_WL,
   SHAPE_T,
+  SHAPE_AC,
   SHAPE_COUNT
 };
 
@@ -51,9 +52,9 @@ enum shape {
   X(SCENE, phase, C64, W, SCENE, "exp(2 pi i k / W): of the transforms of rows")                             \
   X(SCENE, column_phase, C64, H, SCENE, "exp(2 pi i k / H): of the transforms of columns")                   \
   X(SCENE, initial, U8, A, SCENE, "1 where every scan starts with the action")                               \
-  X(SCENE, weight, U32, W, SCENE, "the sampler's weight or rank of every action")                            \
+  X(SCENE, weight, U32, A, SCENE, "the sampler's weight or rank of every action")                            \
   X(SCENE, chance, U32, WL, SCENE, "chance of an action by how many are left to draw, in 2^-32 (LOUPE)")     \
-  X(SCENE, cells, U32, HW, SCENE, "cells of k-space of every action, from the centre on")                    \
+  X(SCENE, cells, U32, AC, SCENE, "cells of k-space of every action, from the centre on")                    \
   X(SCENE, mean_quality, F32, A, STEP, "mean over all scans of an action's quality (average_oracle, lbcs)")  \
   X(SCENE, grown, U8, A, SAVED, "1 where the mask that lbcs grows has the action so far")                    \
   X(SLICE, image, F32, HW, SCENE, "reference magnitude image: as loaded, or moved (data.augment)")           \
@@ -117,7 +118,7 @@ enum shape {
   X(ROLLOUT, nmse, F32, ONE, SAVED, "nmse after this many actions")                                          \
   X(ROLLOUT, mse, F32, ONE, SAVED, "mse after this many actions")                                            \
   X(STATE, observation, F32, HW, SAVED, "normalised reconstruction that the policy saw")                     \
-  X(STATE, taken, F32, W, SAVED, "1 where an action was acquired in it")                                     \
+  X(STATE, taken, F32, A, SAVED, "1 where an action was acquired in it")                                     \
   X(STATE, terms, C64, ONE, SAVED, "loss and entropy of the choice in it")                                   \
   X(EPOCH, slice, U32, ONE, SAVED, "row of SLICE that this sample of the running epoch is of")               \
   X(EPOCH, mask, U8, A, SAVED, "actions that this sample of the running epoch is observed by")               \
@@ -129,10 +130,10 @@ enum shape {
   X(BATCH, input_gradient, F32, IHW, PORT, "derivative of the loss by input")                                \
   X(BATCH, loss, F32, T, PORT, "each tile's part of the image's loss")                                       \
   X(BATCH, observation, F32, HW, PORT, "the policy's input: standardised, or PG-MRI's reconstruction")       \
-  X(BATCH, taken, F32, W, PORT, "the policy's input: 1 where an action is acquired")                         \
-  X(BATCH, logits, F32, W, PORT, "the policy's output: unnormalised logarithms of probabilities")            \
+  X(BATCH, taken, F32, A, PORT, "the policy's input: 1 where an action is acquired")                         \
+  X(BATCH, logits, F32, A, PORT, "the policy's output: unnormalised logarithms of probabilities")            \
   X(BATCH, value, F32, ONE, PORT, "the critic's output: estimate of the return")                             \
-  X(BATCH, logits_gradient, F32, W, PORT, "derivative of the loss by logits")                                \
+  X(BATCH, logits_gradient, F32, A, PORT, "derivative of the loss by logits")                                \
   X(BATCH, value_gradient, F32, ONE, PORT, "derivative of the loss by value")                                \
   X(BATCH, drawn, F32, A, PORT, "mask that LOUPE or a step of tau_step has drawn, 0 or 1")                   \
   X(BATCH, drawn_gradient, F32, A, PORT, "derivative of the loss by drawn")                                  \

@@ -92,6 +92,9 @@ enum option_concern {
   X(acquisition, CHOICE, geometry, "lines", 0, 0, "lines|spokes|points",                                     \
     "what an action acquires: a phase-encode line, a spoke (one of N angles), or points of k-space (all "    \
     "of a scan's at once, so curves have only a start and an end)")                                          \
+  X(acquisition, BOOL, pairs, "false", 0, 0, NULL,                                                            \
+    "lines: an action is a line and its mirror about the centre, the conjugate pair of frequencies k and -k. "\
+    "There are N/2 + 1 actions, rounded down: the centre is one, and of even N so is the first line")        \
   X(acquisition, LIST, acceleration, "4", 0, 0, NULL,                                                        \
     "final acceleration A: N/A actions (points: N^2/A) in all; evaluate takes a list")                       \
   X(acquisition, LIST, horizon, "base", 0, 0, NULL,                                                          \
@@ -456,7 +459,8 @@ enum data_range { RANGE_VOLUME, RANGE_SLICE, RANGE_ATTRIBUTE };
 enum reconstruct_method { RECONSTRUCT_AUTO, RECONSTRUCT_ZERO_FILLED, RECONSTRUCT_NETWORK, RECONSTRUCT_CG_SENSE, RECONSTRUCT_TV, RECONSTRUCT_WAVELET };
 enum network_input { INPUT_MAGNITUDE, INPUT_COMPLEX };
 enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
-enum acquisition_geometry { GEOMETRY_LINES, GEOMETRY_SPOKES, GEOMETRY_POINTS }; /* systems/sampling/geometry.h */
+/* systems/sampling/geometry.h; pairs are lines of acquisition.pairs, which scan_geometry (scan_shape.h) tells. */
+enum acquisition_geometry { GEOMETRY_LINES, GEOMETRY_SPOKES, GEOMETRY_POINTS, GEOMETRY_PAIRS };
 enum observation_storage { OBSERVATION_F32, OBSERVATION_F16 };
 enum evaluate_profile { PROFILE_L2SR, PROFILE_FASTMRI, PROFILE_PGMRI, PROFILE_PINEDA };
 enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT }; /* known to kernels/score.cl */

@@ -3,17 +3,36 @@
 #include <stdio.h>
 #include <string.h>
 
+enum acquisition_geometry scan_geometry(const struct options *options) {
+  bool pairs = options->acquisition.pairs && options->acquisition.geometry == GEOMETRY_LINES;
+  return pairs ? GEOMETRY_PAIRS : (enum acquisition_geometry)options->acquisition.geometry;
+}
+
+/* Pairs of which both lines are padded are the last ones. */
+static void pad_pairs(struct scan_shape *shape, uint32_t left, uint32_t right) {
+  uint32_t half = shape->width / 2, low = half + 1 - left, high = shape->width - half - right;
+  shape->padded_right = shape->actions - (low > high ? low : high);
+}
+
 struct scan_shape scan_shape_of(const struct options *options) {
-  struct scan_shape shape = scan_shape_make(options->data.size.height, options->data.size.width,
-                                            (enum acquisition_geometry)options->acquisition.geometry);
-  shape.padded_left = options->acquisition.padded_left;
-  shape.padded_right = options->acquisition.padded_right;
+  uint32_t left = options->acquisition.padded_left, right = options->acquisition.padded_right;
+  struct scan_shape shape =
+      scan_shape_make(options->data.size.height, options->data.size.width, scan_geometry(options));
+  if (scan_geometry(options) == GEOMETRY_PAIRS && left <= shape.width / 2 && right <= shape.width / 2) {
+    pad_pairs(&shape, left, right);
+    return shape;
+  }
+  shape.padded_left = left;
+  shape.padded_right = right;
   return shape;
 }
 
 struct scan_shape scan_shape_make(size_t height, size_t width, enum acquisition_geometry geometry) {
-  size_t actions = geometry == GEOMETRY_POINTS ? height * width : width;
-  return (struct scan_shape){.height = (uint32_t)height, .width = (uint32_t)width, .actions = (uint32_t)actions};
+  size_t actions = geometry == GEOMETRY_POINTS  ? height * width
+                   : geometry == GEOMETRY_PAIRS ? width / 2 + 1
+                                                : width;
+  return (struct scan_shape){
+      .height = (uint32_t)height, .width = (uint32_t)width, .actions = (uint32_t)actions};
 }
 
 size_t scan_shape_pixels(const struct scan_shape *shape) {

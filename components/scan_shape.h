@@ -7,10 +7,12 @@
 
 struct scan_shape {
   uint32_t height, width; /* rows and columns of the image, and of k-space */
-  uint32_t actions;       /* columns, spokes or points that a scan chooses among */
-  uint32_t padded_left, padded_right; /* columns at the edges of k-space that are no actions: acquired from the start */
+  uint32_t actions;       /* columns, pairs of them, spokes or points that a scan chooses among */
+  uint32_t padded_left, padded_right; /* first and last ones that are no choice: columns at the edges of k-space */
 };
 
+/* acquisition.geometry, or GEOMETRY_PAIRS. */
+enum acquisition_geometry scan_geometry(const struct options *options);
 struct scan_shape scan_shape_of(const struct options *options);
 struct scan_shape scan_shape_make(size_t height, size_t width, enum acquisition_geometry geometry);
 

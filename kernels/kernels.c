@@ -21,7 +21,7 @@ extern const struct source kernel_sources[]; /* made at build time from the .cl 
 
 #define OBSERVE_CELLS_ARGS                                                                                   \
   {IN(U32, "slice", ENV, ONE),          IN(U8, "mask", ENV, A),          IN(C64, "kspace", SLICE, HW),       \
-   IN(U32, "cells", SHARED, HW),        IN(C64, "phase", SHARED, W),     IN(C64, "column_phase", SHARED, H),   \
+   IN(U32, "cells", SHARED, AC),        IN(C64, "phase", SHARED, W),     IN(C64, "column_phase", SHARED, H),   \
    INOUT(C64, "work", ENV, HW),         OUT(REAL, "magnitude", ENV, HW), OUT(F32, "magnitude_mean", ENV, ONE), \
    OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "scans")}
 
@@ -34,7 +34,7 @@ extern const struct source kernel_sources[]; /* made at build time from the .cl 
 
 #define OBSERVE_COILS_ARGS                                                                                   \
   {IN(U32, "slice", ENV, ONE),          IN(U8, "mask", ENV, A),          IN(U32, "coils", SLICE, ONE),       \
-   IN(C64, "coil_kspace", SLICE, CHW),  IN(U32, "cells", SHARED, HW),    IN(C64, "phase", SHARED, W),        \
+   IN(C64, "coil_kspace", SLICE, CHW),  IN(U32, "cells", SHARED, AC),    IN(C64, "phase", SHARED, W),        \
    IN(C64, "column_phase", SHARED, H),  INOUT(C64, "work", ENV, CHW),    OUT(REAL, "magnitude", ENV, HW),      \
    OUT(F32, "magnitude_mean", ENV, ONE), OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "most"),            \
    VALUE(U32, "scans")}
@@ -130,12 +130,12 @@ static const struct kernel_desc rows[] = {
       OUT(F32, "target", ENV, HW)},
      env_target_reference, env_target_prepare, NULL, 1e-6},
     {"line_draw", "line.cl", "draw a free action by weight", LAUNCH_ITEM, 64,
-     {IN(U8, "mask", ENV, W), IN(U32, "scan", ENV, ONE), IN(U32, "step", ENV, ONE),
-      IN(U32, "weight", SHARED, W), OUT(U32, "action", ENV, ONE), OUT(F32, "log_prob", ENV, ONE),
+     {IN(U8, "mask", ENV, A), IN(U32, "scan", ENV, ONE), IN(U32, "step", ENV, ONE),
+      IN(U32, "weight", SHARED, A), OUT(U32, "action", ENV, ONE), OUT(F32, "log_prob", ENV, ONE),
       VALUE(U32, "seed")},
      line_draw_reference, line_prepare, NULL, 1e-6},
     {"line_next", "line.cl", "take the free action of lowest rank", LAUNCH_ITEM, 64,
-     {IN(U8, "mask", ENV, W), IN(U32, "rank", SHARED, W), OUT(U32, "action", ENV, ONE),
+     {IN(U8, "mask", ENV, A), IN(U32, "rank", SHARED, A), OUT(U32, "action", ENV, ONE),
       OUT(F32, "log_prob", ENV, ONE)},
      line_next_reference, line_prepare, NULL, 0},
     {"line_disc", "line.cl", "draw a free line away from the acquired ones", LAUNCH_ITEM, 64,
@@ -535,26 +535,26 @@ static const struct kernel_desc rows[] = {
       OUT(F32, "log_prob", ENV, ONE), VALUE(U32, "stride"), VALUE(F32, "tie"), VALUE(F32, "least")},
      oracle_choose_reference, oracle_choose_prepare, NULL, 0},
     {"policy_mask", "policy.cl", "masks as inputs of the policy", LAUNCH_ITEM, 64,
-     {IN(U8, "mask", ENV, W), OUT(F32, "lines", ENV, W), VALUE(U32, "first")},
+     {IN(U8, "mask", ENV, A), OUT(F32, "lines", ENV, A), VALUE(U32, "first")},
      policy_mask_reference, policy_mask_prepare, NULL, 0},
     {"policy_recall", "policy.cl", "slices and masks of steps of a rollout", LAUNCH_ITEM, 64,
      {IN(U32, "order", ROLLOUT, ONE), IN(U32, "slice", ROLLOUT, ONE), IN(U32, "action", ROLLOUT, ONE),
-      OUT(U32, "slice_again", ENV, ONE), OUT(U8, "mask", ENV, W), IN(U8, "initial", SHARED, W),
+      OUT(U32, "slice_again", ENV, ONE), OUT(U8, "mask", ENV, A), IN(U8, "initial", SHARED, A),
       VALUE(U32, "first"), VALUE(U32, "scans")},
      policy_recall_reference, policy_recall_prepare, NULL, 0},
     {"policy_recall_mask", "policy.cl", "masks of the steps of a rollout", LAUNCH_ITEM, 64,
-     {IN(U32, "action", ROLLOUT, ONE), OUT(F32, "lines", ROLLOUT, W), IN(U8, "initial", SHARED, W),
+     {IN(U32, "action", ROLLOUT, ONE), OUT(F32, "lines", ROLLOUT, A), IN(U8, "initial", SHARED, A),
       VALUE(U32, "scans")},
      policy_recall_mask_reference, policy_recall_mask_prepare, NULL, 0},
     {"policy_act", "policy.cl", "the policy's choice of a free action", LAUNCH_ITEM, 64,
-     {IN(F32, "logits", ENV, W), IN(F32, "mask", ENV, W), IN(U32, "scan", ENV, ONE), IN(U32, "step", ENV, ONE),
+     {IN(F32, "logits", ENV, A), IN(F32, "mask", ENV, A), IN(U32, "scan", ENV, ONE), IN(U32, "step", ENV, ONE),
       INOUT(U32, "action", ENV, ONE), INOUT(F32, "log_prob", ENV, ONE), VALUE(U32, "first"), VALUE(U32, "seed"),
       VALUE(U32, "best")},
      policy_act_reference, policy_act_prepare, NULL, 1e-6},
     {"policy_loss", "policy.cl", "loss of A2C or PPO and its gradients", LAUNCH_ITEM, 64,
-     {IN(U32, "order", ROLLOUT, ONE), IN(F32, "logits", ENV, W), IN(F32, "mask", ENV, W), IN(F32, "value", ENV, ONE),
+     {IN(U32, "order", ROLLOUT, ONE), IN(F32, "logits", ENV, A), IN(F32, "mask", ENV, A), IN(F32, "value", ENV, ONE),
       IN(U32, "action", ROLLOUT, ONE), IN(F32, "log_prob", ROLLOUT, ONE), IN(F32, "advantage", ROLLOUT, ONE),
-      IN(F32, "target", ROLLOUT, ONE), OUT(F32, "logits_gradient", ENV, W), OUT(F32, "value_gradient", ENV, ONE),
+      IN(F32, "target", ROLLOUT, ONE), OUT(F32, "logits_gradient", ENV, A), OUT(F32, "value_gradient", ENV, ONE),
       INOUT(F128, "terms", ROLLOUT, ONE), VALUE(U32, "first"), VALUE(F32, "share"), VALUE(F32, "entropy_weight"),
       VALUE(F32, "value_weight"), VALUE(F32, "clip")},
      policy_loss_reference, policy_loss_prepare, NULL, 3e-6},
@@ -584,8 +584,8 @@ static const struct kernel_desc rows[] = {
       VALUE(U32, "most")},
      policy_normalise_reference, policy_normalise_prepare, NULL, 3e-6},
     {"policy_reinforce", "policy.cl", "loss of REINFORCE and its gradient", LAUNCH_ITEM, 64,
-     {IN(F32, "logits", ENV, W), IN(F32, "mask", ENV, W), IN(U32, "action", ROLLOUT, W), IN(F32, "advantage", ROLLOUT, W),
-      OUT(F32, "logits_gradient", ENV, W), INOUT(C64, "terms", ROLLOUT, ONE), VALUE(U32, "first"),
+     {IN(F32, "logits", ENV, A), IN(F32, "mask", ENV, A), IN(U32, "action", ROLLOUT, W), IN(F32, "advantage", ROLLOUT, W),
+      OUT(F32, "logits_gradient", ENV, A), INOUT(C64, "terms", ROLLOUT, ONE), VALUE(U32, "first"),
       VALUE(U32, "slices"), VALUE(U32, "draws"), VALUE(U32, "shared")},
      policy_reinforce_reference, policy_reinforce_prepare, NULL, 3e-6},
     {"loupe_number", "loupe.cl", "what keys the draws of masks", LAUNCH_ITEM, 64,
@@ -652,11 +652,11 @@ static const struct kernel_desc rows[] = {
       IN(F32, "std", SLICE, ONE), OUT(F32, "input", ENV, HW), VALUE(U32, "first")},
      pgmri_present_reference, pgmri_present_prepare, NULL, 1e-6},
     {"pgmri_spread", "pgmri.cl", "further trajectories of the slices", LAUNCH_ITEM, 64,
-     {INOUT(U32, "scan", ENV, ONE), INOUT(U32, "slice", ENV, ONE), INOUT(U8, "mask", ENV, W),
+     {INOUT(U32, "scan", ENV, ONE), INOUT(U32, "slice", ENV, ONE), INOUT(U8, "mask", ENV, A),
       INOUT(U32, "step", ENV, ONE), INOUT(F32, "quality", ENV, ONE), VALUE(U32, "first"), VALUE(U32, "slices")},
      pgmri_spread_reference, pgmri_spread_prepare, NULL, 0},
     {"pgmri_follow", "pgmri.cl", "go on from one of the trajectories", LAUNCH_GROUP, 256,
-     {IN(U32, "scan", ENV, ONE), IN(U32, "step", ENV, ONE), INOUT(U8, "mask", ENV, W), INOUT(F32, "quality", ENV, ONE),
+     {IN(U32, "scan", ENV, ONE), IN(U32, "step", ENV, ONE), INOUT(U8, "mask", ENV, A), INOUT(F32, "quality", ENV, ONE),
       INOUT(F32, "reconstruction", ENV, HW), VALUE(U32, "slices"), VALUE(U32, "batch"), VALUE(U32, "seed")},
      pgmri_follow_reference, pgmri_follow_prepare, NULL, 0},
     {"pgmri_advantage", "pgmri.cl", "what the draws of trajectories were worth", LAUNCH_ITEM, 64,

@@ -13,12 +13,12 @@ __kernel void line_draw(__global const uchar *restrict mask, __global const uint
                         uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
-  __global const uchar *taken = mask + (size_t)row * WIDTH;
+  __global const uchar *taken = mask + (size_t)row * ACTIONS;
   uint total = 0u;
-  for (uint line = 0u; line < WIDTH; line++) total += taken[line] ? 0u : weight[line];
+  for (uint line = 0u; line < ACTIONS; line++) total += taken[line] ? 0u : weight[line];
   uint left = below(random_words(seed, STREAM_ACTION, scan[row], step[row]).x, total);
   uint chosen = NO_LINE;
-  for (uint line = 0u; line < WIDTH && chosen == NO_LINE; line++) {
+  for (uint line = 0u; line < ACTIONS && chosen == NO_LINE; line++) {
     uint share = taken[line] ? 0u : weight[line];
     if (left < share) chosen = line;
     left -= share;
@@ -33,8 +33,8 @@ __kernel void line_next(__global const uchar *restrict mask, __global const uint
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
   uint chosen = NO_LINE, best = NO_LINE;
-  for (uint line = 0u; line < WIDTH; line++)
-    if (!mask[(size_t)row * WIDTH + line] && rank[line] < best) {
+  for (uint line = 0u; line < ACTIONS; line++)
+    if (!mask[(size_t)row * ACTIONS + line] && rank[line] < best) {
       best = rank[line];
       chosen = line;
     }

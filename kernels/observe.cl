@@ -103,7 +103,8 @@ observe_direct(__global const uint *restrict slice, __global const uchar *restri
 /* ---- masks of single cells ------------------------------------------------------------------------------- */
 
 #define NO_CELL 0xffffffffu
-#define ACTION_CELLS (PIXELS / ACTIONS)
+/* Pairs of lines are half as many as lines, and one more: line 0, or the centre, has none beside it. */
+#define ACTION_CELLS (ACTIONS == WIDTH / 2 + 1 ? 2 * HEIGHT : PIXELS / ACTIONS)
 #define CELL_BITS 262144 /* 32 KiB of them: local memory has 48 KiB */
 #define CELL_BAND (PIXELS <= CELL_BITS ? WIDTH : CELL_BITS / HEIGHT) /* columns that have theirs at a time */
 #define CELL_WORDS ((HEIGHT * CELL_BAND + 31) / 32)

@@ -27,8 +27,8 @@ __kernel void pgmri_spread(__global uint *restrict scan, __global uint *restrict
   slice[row] = slice[from];
   step[row] = step[from];
   quality[row] = quality[from];
-  for (uint line = 0u; line < WIDTH; line++)
-    mask[(size_t)row * WIDTH + line] = mask[(size_t)from * WIDTH + line];
+  for (uint line = 0u; line < ACTIONS; line++)
+    mask[(size_t)row * ACTIONS + line] = mask[(size_t)from * ACTIONS + line];
 }
 
 /* Goes on from one trajectory of each slice, drawn once for a minibatch of `batch` slices by the number of
@@ -43,8 +43,8 @@ pgmri_follow(__global const uint *restrict scan, __global const uint *restrict s
       mul_hi(random_words(seed, STREAM_ACTION, scan[own / batch * batch], step[own]).y, rows / slices);
   size_t from = chosen * slices + own;
   if (from == row) return;
-  for (uint line = item; line < WIDTH; line += GROUP)
-    mask[(size_t)row * WIDTH + line] = mask[from * WIDTH + line];
+  for (uint line = item; line < ACTIONS; line += GROUP)
+    mask[(size_t)row * ACTIONS + line] = mask[from * ACTIONS + line];
   if (item == 0u) quality[row] = quality[from];
   for (uint i = item; i < PIXELS && row < slices; i += GROUP)
     reconstruction[(size_t)row * PIXELS + i] = reconstruction[from * PIXELS + i];

@@ -21,7 +21,7 @@ void pgmri_spread_reference(const struct host_args *args) {
   uint32_t *scan = args->out[0], *slice = args->out[1], *step = args->out[3];
   uint8_t *mask = args->out[2];
   float *quality = args->out[4];
-  size_t slices = args->value[6].u, draws = args->rows / slices, n = args->width;
+  size_t slices = args->value[6].u, draws = args->rows / slices, n = args->actions;
   for (size_t draw = draws; draw-- > 0;)
     for (size_t s = 0; s < slices; s++) {
       size_t row = draw * slices + s;
@@ -42,7 +42,7 @@ static size_t followed(const struct host_args *args, size_t slice) {
 }
 
 void pgmri_follow_reference(const struct host_args *args) {
-  size_t slices = args->value[5].u, n = args->width, pixels = args->height * n;
+  size_t slices = args->value[5].u, n = args->actions, pixels = args->height * args->width;
   uint8_t *mask = args->out[2];
   float *quality = args->out[3], *reconstruction = args->out[4];
   for (size_t s = 0; s < slices; s++) {

@@ -10,8 +10,8 @@ __kernel void policy_mask(__global const uchar *restrict mask, __global float *r
                           uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
-  for (uint line = 0u; line < WIDTH; line++)
-    lines[(size_t)row * WIDTH + line] = mask[(size_t)(first + row) * WIDTH + line] ? 1.0f : 0.0f;
+  for (uint line = 0u; line < ACTIONS; line++)
+    lines[(size_t)row * ACTIONS + line] = mask[(size_t)(first + row) * ACTIONS + line] ? 1.0f : 0.0f;
 }
 
 /* Steps of a rollout once more: row i of the update, from `first` on, is row order[i] of the rollout, which
@@ -24,11 +24,11 @@ __kernel void policy_recall(__global const uint *restrict order, __global const 
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
   uint place = order[first + row];
-  __global uchar *own = mask + (size_t)row * WIDTH;
+  __global uchar *own = mask + (size_t)row * ACTIONS;
   slice_again[row] = slice[place];
-  for (uint line = 0u; line < WIDTH; line++) own[line] = initial[line];
+  for (uint line = 0u; line < ACTIONS; line++) own[line] = initial[line];
   for (uint before = place % scans; before < place; before += scans)
-    if (action[before] < WIDTH) own[action[before]] = 1;
+    if (action[before] < ACTIONS) own[action[before]] = 1;
 }
 
 /* The masks before every row's step as the numbers that the network takes. */
@@ -36,10 +36,10 @@ __kernel void policy_recall_mask(__global const uint *restrict action, __global 
                                  __global const uchar *restrict initial, uint scans, uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
-  __global float *own = lines + (size_t)row * WIDTH;
-  for (uint line = 0u; line < WIDTH; line++) own[line] = initial[line] ? 1.0f : 0.0f;
+  __global float *own = lines + (size_t)row * ACTIONS;
+  for (uint line = 0u; line < ACTIONS; line++) own[line] = initial[line] ? 1.0f : 0.0f;
   for (uint before = row % scans; before < row; before += scans)
-    if (action[before] < WIDTH) own[action[before]] = 1.0f;
+    if (action[before] < ACTIONS) own[action[before]] = 1.0f;
 }
 
 /* Largest logit of the free lines and the sum of the others' shares of it; a sum of 0: no line is free. */
@@ -49,9 +49,9 @@ typedef struct {
 
 INLINE softmax softmax_of(__global const float *logits, __global const float *mask) {
   softmax whole = {-INFINITY, 0.0f};
-  for (uint line = 0u; line < WIDTH; line++)
+  for (uint line = 0u; line < ACTIONS; line++)
     if (mask[line] == 0.0f) whole.largest = fmax(whole.largest, logits[line]);
-  for (uint line = 0u; line < WIDTH; line++)
+  for (uint line = 0u; line < ACTIONS; line++)
     if (mask[line] == 0.0f) whole.sum += exp(logits[line] - whole.largest);
   return whole;
 }
@@ -59,7 +59,7 @@ INLINE softmax softmax_of(__global const float *logits, __global const float *ma
 /* The first line at which the shares, added up in order, pass the draw: an inverse distribution function. */
 INLINE uint line_drawn(__global const float *logits, __global const float *mask, softmax whole, uint word) {
   float left = (float)(word >> 8) * 0x1p-24f * whole.sum, passed = 0.0f;
-  for (uint line = 0u; line < WIDTH; line++) {
+  for (uint line = 0u; line < ACTIONS; line++) {
     if (mask[line] != 0.0f) continue;
     passed += exp(logits[line] - whole.largest);
     if (passed > left) return line;
@@ -68,7 +68,7 @@ INLINE uint line_drawn(__global const float *logits, __global const float *mask,
 }
 
 INLINE uint line_best(__global const float *logits, __global const float *mask, softmax whole) {
-  for (uint line = 0u; line < WIDTH; line++)
+  for (uint line = 0u; line < ACTIONS; line++)
     if (mask[line] == 0.0f && logits[line] == whole.largest) return line;
   return NO_LINE;
 }
@@ -80,7 +80,7 @@ __kernel void policy_act(__global const float *restrict logits, __global const f
                          uint seed, uint best, uint rows) {
   uint row = (uint)get_global_id(0), env = first + row;
   if (row >= rows) return;
-  __global const float *own = logits + (size_t)row * WIDTH, *taken = mask + (size_t)row * WIDTH;
+  __global const float *own = logits + (size_t)row * ACTIONS, *taken = mask + (size_t)row * ACTIONS;
   softmax whole = softmax_of(own, taken);
   uint chosen =
       best ? line_best(own, taken, whole)
@@ -92,7 +92,7 @@ __kernel void policy_act(__global const float *restrict logits, __global const f
 /* Minus the sum of p log p. */
 INLINE float entropy_of(__global const float *logits, __global const float *mask, softmax whole) {
   float sum = 0.0f;
-  for (uint line = 0u; line < WIDTH; line++)
+  for (uint line = 0u; line < ACTIONS; line++)
     if (mask[line] == 0.0f) sum += exp(logits[line] - whole.largest) * (logits[line] - whole.largest);
   return log(whole.sum) - sum / whole.sum;
 }
@@ -120,13 +120,13 @@ __kernel void policy_loss(__global const uint *restrict order, __global const fl
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
   uint place = order[first + row], taken = action[place];
-  __global const float *own = logits + (size_t)row * WIDTH, *acquired = mask + (size_t)row * WIDTH;
-  __global float *slope = logits_gradient + (size_t)row * WIDTH;
+  __global const float *own = logits + (size_t)row * ACTIONS, *acquired = mask + (size_t)row * ACTIONS;
+  __global float *slope = logits_gradient + (size_t)row * ACTIONS;
   softmax whole = softmax_of(own, acquired);
   float base = whole.largest + log(whole.sum), entropy = entropy_of(own, acquired, whole);
-  float chance = own[min(taken, WIDTH - 1u)] - base, gap = value[row] - target[place];
+  float chance = own[min(taken, ACTIONS - 1u)] - base, gap = value[row] - target[place];
   float2 loss = surrogate(chance, log_prob[place], advantage[place], clip);
-  for (uint line = 0u; line < WIDTH; line++) {
+  for (uint line = 0u; line < ACTIONS; line++) {
     bool is_free = acquired[line] == 0.0f;
     float part = is_free ? own[line] - base : 0.0f, p = is_free ? exp(part) : 0.0f;
     float by_chance = (line == taken ? 1.0f : 0.0f) - p;
@@ -209,15 +209,15 @@ __kernel void policy_reinforce(__global const float *restrict logits, __global c
   bool many = shared || image < slices;
   uint place = many ? image / slices * draws * slices + image % slices : draws * slices + image - slices;
   uint count = many ? draws : 1u;
-  __global const float *own = logits + (size_t)row * WIDTH, *acquired = mask + (size_t)row * WIDTH;
-  __global float *slope = logits_gradient + (size_t)row * WIDTH;
+  __global const float *own = logits + (size_t)row * ACTIONS, *acquired = mask + (size_t)row * ACTIONS;
+  __global float *slope = logits_gradient + (size_t)row * ACTIONS;
   softmax whole = softmax_of(own, acquired);
   float base = whole.largest + log(whole.sum), total = 0.0f, loss = 0.0f;
   for (uint i = 0u; i < count; i++) total += advantage[place + i * slices];
-  for (uint line = 0u; line < WIDTH; line++)
+  for (uint line = 0u; line < ACTIONS; line++)
     slope[line] = acquired[line] == 0.0f ? total * exp(own[line] - base) : 0.0f;
   for (uint i = 0u; i < count; i++) {
-    uint taken = min(action[place + i * slices], WIDTH - 1u);
+    uint taken = min(action[place + i * slices], ACTIONS - 1u);
     slope[taken] -= advantage[place + i * slices];
     loss -= advantage[place + i * slices] * (own[taken] - base);
   }

@@ -9,8 +9,8 @@ struct choice {
 };
 
 static struct choice choice_of(const struct host_args *args, int logits, size_t row) {
-  return (struct choice){(const float *)args->in[logits] + row * args->width,
-                         (const float *)args->in[logits + 1] + row * args->width, args->width};
+  return (struct choice){(const float *)args->in[logits] + row * args->actions,
+                         (const float *)args->in[logits + 1] + row * args->actions, args->actions};
 }
 
 static double largest_of(const struct choice *choice) {
@@ -31,8 +31,8 @@ static double log_chance(const struct choice *choice, size_t line) {
 /* ---- masks --------------------------------------------------------------------------------------------- */
 
 void policy_mask_reference(const struct host_args *args) {
-  const uint8_t *mask = (const uint8_t *)args->in[0] + args->value[2].u * args->width;
-  for (size_t i = 0; i < args->rows * args->width; i++) ((float *)args->out[1])[i] = mask[i] != 0;
+  const uint8_t *mask = (const uint8_t *)args->in[0] + args->value[2].u * args->actions;
+  for (size_t i = 0; i < args->rows * args->actions; i++) ((float *)args->out[1])[i] = mask[i] != 0;
 }
 
 static bool recalled(const uint8_t *initial, const uint32_t *action, size_t scans, size_t place,
@@ -46,16 +46,16 @@ void policy_recall_reference(const struct host_args *args) {
   for (size_t row = 0; row < args->rows; row++) {
     size_t place = ((const uint32_t *)args->in[0])[args->value[6].u + row];
     ((uint32_t *)args->out[3])[row] = ((const uint32_t *)args->in[1])[place];
-    for (size_t line = 0; line < args->width; line++)
-      ((uint8_t *)args->out[4])[row * args->width + line] =
+    for (size_t line = 0; line < args->actions; line++)
+      ((uint8_t *)args->out[4])[row * args->actions + line] =
           recalled(args->in[5], args->in[2], args->value[7].u, place, line);
   }
 }
 
 void policy_recall_mask_reference(const struct host_args *args) {
-  for (size_t i = 0; i < args->rows * args->width; i++)
+  for (size_t i = 0; i < args->rows * args->actions; i++)
     ((float *)args->out[1])[i] =
-        recalled(args->in[2], args->in[0], args->value[3].u, i / args->width, i % args->width);
+        recalled(args->in[2], args->in[0], args->value[3].u, i / args->actions, i % args->actions);
 }
 
 /* ---- decisions ----------------------------------------------------------------------------------------- */
@@ -122,9 +122,9 @@ static void loss_of_row(const struct host_args *args, size_t row) {
   double entropy = entropy_of(&choice), loss[2], chance = log_chance(&choice, action);
   double old = ((const float *)args->in[5])[place], advantage = ((const float *)args->in[6])[place];
   double gap = (double)((const float *)args->in[3])[row] - ((const float *)args->in[7])[place];
-  float *slope = (float *)args->out[8] + row * args->width, *terms = (float *)args->out[10] + 4 * at;
+  float *slope = (float *)args->out[8] + row * args->actions, *terms = (float *)args->out[10] + 4 * at;
   surrogate(chance, old, advantage, v[15].f, loss);
-  for (size_t line = 0; line < args->width; line++) {
+  for (size_t line = 0; line < args->actions; line++) {
     double log_p = log_chance(&choice, line), p = exp(log_p);
     double by_entropy = p > 0 ? -p * (log_p + entropy) : 0;
     slope[line] = (float)(v[12].f * (loss[1] * ((line == action) - p) - v[13].f * by_entropy));
@@ -213,11 +213,11 @@ void policy_reinforce_reference(const struct host_args *args) {
   for (size_t row = 0; row < args->rows; row++) {
     size_t count, image = args->value[6].u + row, place = draws_of(args, image, &count);
     struct choice choice = choice_of(args, 0, row);
-    float *slope = (float *)args->out[4] + row * args->width, *terms = (float *)args->out[5] + 2 * image;
+    float *slope = (float *)args->out[4] + row * args->actions, *terms = (float *)args->out[5] + 2 * image;
     double loss = 0;
     size_t slices = args->value[7].u, end = place + count * slices;
     for (size_t i = place; i < end; i += slices) loss -= advantage[i] * log_chance(&choice, action[i]);
-    for (size_t line = 0; line < args->width; line++) {
+    for (size_t line = 0; line < args->actions; line++) {
       double sum = 0, p = exp(log_chance(&choice, line));
       for (size_t i = place; i < end; i += slices) sum -= advantage[i] * ((action[i] == line) - p);
       slope[line] = (float)sum;
@@ -234,7 +234,7 @@ void policy_mask_prepare(struct host_args *args, struct random *random) {
 }
 
 void policy_recall_prepare(struct host_args *args, struct random *random) {
-  uint32_t rows = (uint32_t)args->rows + 3, width = (uint32_t)args->width;
+  uint32_t rows = (uint32_t)args->rows + 3, width = (uint32_t)args->actions;
   for (uint32_t i = 0; i < rows; i++) {
     ((uint32_t *)args->in[0])[i] = random_u32(random) % rows;
     ((uint32_t *)args->in[2])[i] = random_u32(random) % 8 ? random_u32(random) % width : NO_LINE;
@@ -244,7 +244,7 @@ void policy_recall_prepare(struct host_args *args, struct random *random) {
 }
 
 void policy_recall_mask_prepare(struct host_args *args, struct random *random) {
-  uint32_t rows = (uint32_t)args->rows, width = (uint32_t)args->width;
+  uint32_t rows = (uint32_t)args->rows, width = (uint32_t)args->actions;
   for (uint32_t i = 0; i < rows; i++)
     ((uint32_t *)args->in[0])[i] = random_u32(random) % 8 ? random_u32(random) % width : NO_LINE;
   args->value[3].u = rows / (1 + random_u32(random) % 16) + 1;
@@ -254,12 +254,12 @@ void policy_recall_mask_prepare(struct host_args *args, struct random *random) {
 static void prepare_choices(struct host_args *args, struct random *random, int logits, bool any_free) {
   for (size_t row = 0; row < args->rows; row++) {
     uint32_t density = random_u32(random) % 11;
-    for (size_t line = 0; line < args->width; line++) {
-      size_t i = row * args->width + line;
+    for (size_t line = 0; line < args->actions; line++) {
+      size_t i = row * args->actions + line;
       ((float *)args->in[logits])[i] = (float)(random_u32(random) % 64) / 8 - 4;
       ((float *)args->in[logits + 1])[i] = random_u32(random) % 10 < density ? 1 : 0;
     }
-    if (any_free) ((float *)args->in[logits + 1])[row * args->width + random_u32(random) % args->width] = 0;
+    if (any_free) ((float *)args->in[logits + 1])[row * args->actions + random_u32(random) % args->actions] = 0;
   }
 }
 
@@ -287,8 +287,8 @@ void policy_loss_prepare(struct host_args *args, struct random *random) {
   for (uint32_t i = 0; i < args->rows + 3; i++) order[i] = (uint32_t)args->rows + 2 - i;
   for (size_t row = 0; row < args->rows; row++) {
     struct choice choice = choice_of(args, 1, row);
-    uint32_t place = order[first + row], line = random_u32(random) % (uint32_t)args->width;
-    while (choice.mask[line] != 0) line = (line + 1) % (uint32_t)args->width;
+    uint32_t place = order[first + row], line = random_u32(random) % (uint32_t)args->actions;
+    while (choice.mask[line] != 0) line = (line + 1) % (uint32_t)args->actions;
     ((uint32_t *)args->in[4])[place] = line;
     ((float *)args->in[5])[place] =
         (float)(log_chance(&choice, line) + 0.1 * ((double)(random_u32(random) % 9) - 4));
@@ -310,8 +310,8 @@ void policy_reinforce_prepare(struct host_args *args, struct random *random) {
     size_t count, place = draws_of(args, args->value[6].u + row, &count);
     struct choice choice = choice_of(args, 0, row);
     for (size_t i = 0; i < count; i++, place += slices) {
-      uint32_t line = random_u32(random) % (uint32_t)args->width;
-      while (choice.mask[line] != 0) line = (line + 1) % (uint32_t)args->width;
+      uint32_t line = random_u32(random) % (uint32_t)args->actions;
+      while (choice.mask[line] != 0) line = (line + 1) % (uint32_t)args->actions;
       ((uint32_t *)args->in[2])[place] = line;
       ((float *)args->in[3])[place] -= 0.5f;
     }
@@ -319,7 +319,7 @@ void policy_reinforce_prepare(struct host_args *args, struct random *random) {
 }
 
 void policy_advantage_prepare(struct host_args *args, struct random *random) {
-  size_t steps = 1 + random_u32(random) % (args->width < 28 ? args->width : 28);
+  size_t steps = 1 + random_u32(random) % (args->actions < 28 ? args->actions : 28);
   for (size_t i = 0; i < steps * args->rows; i++) {
     ((float *)args->in[1])[i] -= 0.5f;
     ((uint32_t *)args->in[2])[i] = ((uint32_t *)args->in[2])[i] == 0;
@@ -334,14 +334,14 @@ void policy_advantage_prepare(struct host_args *args, struct random *random) {
 void group_centre_prepare(struct host_args *args, struct random *random) {
   uint32_t block = (uint32_t)args->rows, members = 1 + random_u32(random) % 8;
   while (block % members) members--;
-  args->value[2].u = 1 + random_u32(random) % (args->width < 28 ? (uint32_t)args->width : 28);
+  args->value[2].u = 1 + random_u32(random) % (args->actions < 28 ? (uint32_t)args->actions : 28);
   args->value[3].u = members;
   args->value[4].u = random_u32(random) % 2 ? 1 : block / members;
   args->value[5].f = 1.25f;
 }
 
 void policy_normalise_prepare(struct host_args *args, struct random *random) {
-  uint32_t most = 1 + random_u32(random) % (uint32_t)args->width;
+  uint32_t most = 1 + random_u32(random) % (uint32_t)args->actions;
   uint32_t total = ((uint32_t)args->rows - 1) * most + 1 + random_u32(random) % most;
   random_order(random, (uint32_t *)args->in[0], total);
   args->value[3].u = total;

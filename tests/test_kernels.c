@@ -44,7 +44,7 @@ static bool every_size;
 static void check_row(const struct kernel_desc *row, size_t height, size_t width, size_t rows, bool half,
                       bool points) {
   size_t actions = points ? height * width : width;
-  const size_t shape[SHAPE_COUNT] = {1, height, width, actions, height * width, 3 * height * width};
+  const size_t shape[SHAPE_COUNT] = {1, height, width, actions, height * width, 3 * height * width, [SHAPE_AC] = height * width};
   struct check_sizes check = {.rows = rows,
                               .height = height,
                               .width = width,
@@ -109,7 +109,7 @@ static void test_row(void **state) {
 static void time_row(void **state) {
   enum { SIDE = 128, LAUNCHES = 20, CPU_ROWS = 32, GPU_ROWS = 1024 };
   const struct kernel_desc *row = *state;
-  static const size_t shape[SHAPE_COUNT] = {1, SIDE, SIDE, SIDE, SIDE * SIDE, 3 * SIDE * SIDE};
+  static const size_t shape[SHAPE_COUNT] = {1, SIDE, SIDE, SIDE, SIDE * SIDE, 3 * SIDE * SIDE, [SHAPE_AC] = SIDE * SIDE};
   bool gpu = device.facts.kind & CL_DEVICE_TYPE_GPU;
   struct check_sizes check = {.rows = gpu ? GPU_ROWS : CPU_ROWS,
                               .height = SIDE,

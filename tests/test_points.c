@@ -131,7 +131,7 @@ static void kernels_agree_with_their_reference(void **state) {
               {"observe_coils_direct", 45},
               {"observe_coils_fft", 64}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    const size_t n = rows[i].n, shape[SHAPE_COUNT] = {1, n, n, n * n, n * n, 3 * n * n};
+    const size_t n = rows[i].n, shape[SHAPE_COUNT] = {1, n, n, n * n, n * n, 3 * n * n, [SHAPE_AC] = n * n};
     struct check_sizes check = {.rows = 3,
                                 .height = n,
                                 .width = n,

@@ -439,7 +439,7 @@ enum { SIZES = sizeof sizes / sizeof *sizes, ANY = 2 /* of them for every kernel
 static bool run_kernel(const struct verify *verify, const struct kernel_desc *row, size_t size, bool half,
                        struct check_result *result, struct error *error) {
   size_t height = sizes[size][0], width = sizes[size][1],
-         shape[SHAPE_COUNT] = {1, height, width, width, height * width, 3 * height * width};
+         shape[SHAPE_COUNT] = {1, height, width, width, height * width, 3 * height * width, [SHAPE_AC] = height * width};
   struct check_sizes check = {.rows = row->launch == LAUNCH_ITEM ? 1000 : 5,
                               .height = height,
                               .width = width,

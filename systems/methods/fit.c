@@ -31,7 +31,7 @@ bool fit_check_masks(const struct options *options, const char *method, struct e
         "train.method is %s, which transforms images, and data.kspace is measured; set it to "
         "image, network.input to complex, or train.method to reconstructor, l2s, l2sr, pgmri or lbcs",
         method);
-  if (options->acquisition.geometry != GEOMETRY_SPOKES) return true;
+  if (geometry_chosen(options)->columns || geometry_chosen(options)->points) return true;
   return fail_usage(
       error,
       "train.method is %s, which learns masks of lines or points, and acquisition.geometry is %s; "

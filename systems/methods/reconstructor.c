@@ -5,6 +5,9 @@
 static const char *const *reads(const struct options *options) {
   static const char *const keys[] = {FIT_READS,
                                      "acquisition.geometry",
+                                     "acquisition.pairs",
+                                     "acquisition.padded_left",
+                                     "acquisition.padded_right",
                                      "acquisition.initial_side",
                                      "sampler.polynomial_power",
                                      "sampler.gaussian_width",

@@ -33,7 +33,7 @@ static bool find_ratio(const char *horizon, uint32_t acceleration, uint32_t *rat
 struct acquisition acquisition_of(const struct options *options, uint32_t acceleration, const char *horizon) {
   struct acquisition acquisition = {.shape = scan_shape_of(options),
                                     .acceleration = acceleration,
-                                    .geometry = (enum acquisition_geometry)options->acquisition.geometry};
+                                    .geometry = scan_geometry(options)};
   snprintf(acquisition.horizon, sizeof acquisition.horizon, "%s", horizon);
   return acquisition;
 }
@@ -61,9 +61,9 @@ uint32_t acquisition_after(const struct acquisition *acquisition, size_t steps) 
 static bool check_padded(const struct acquisition *acquisition, const struct options *options,
                          struct error *error) {
   const struct scan_shape *shape = &acquisition->shape;
-  uint32_t left = shape->padded_left, right = shape->padded_right;
+  uint32_t left = options->acquisition.padded_left, right = options->acquisition.padded_right;
   if (!left && !right) return true;
-  if (acquisition->geometry != GEOMETRY_LINES || options->data.kspace == KSPACE_IMAGE)
+  if (options->acquisition.geometry != GEOMETRY_LINES || options->data.kspace == KSPACE_IMAGE)
     return fail_usage(error,
                       "acquisition.padded_left is %u and .padded_right %u, which are of lines of measured "
                       "k-space; set both to 0, or acquisition.geometry to lines and data.kspace to measured",
@@ -73,6 +73,13 @@ static bool check_padded(const struct acquisition *acquisition, const struct opt
                     "acquisition.padded_left is %u and .padded_right %u of %u columns, and leave nothing of "
                     "the centre; set them lower",
                     left, right, shape->width);
+}
+
+static bool check_pairs(const struct options *options, struct error *error) {
+  if (!options->acquisition.pairs || options->acquisition.geometry == GEOMETRY_LINES) return true;
+  return fail_usage(error, "acquisition.pairs is true, and acquisition.geometry is %s, which have no mirror; set it "
+                           "to lines, or acquisition.pairs to false",
+                    geometry_chosen(options)->name);
 }
 
 /* Actions that the options name, 0: none; the square of the side for points. */
@@ -124,7 +131,7 @@ bool acquisition_plan(struct acquisition *acquisition, const struct options *opt
   uint32_t given, ratio;
   *acquisition = acquisition_of(options, acceleration, horizon);
   if (!geometry_takes(geometry_of(acquisition), &acquisition->shape, error) ||
-      !check_padded(acquisition, options, error) ||
+      !check_pairs(options, error) || !check_padded(acquisition, options, error) ||
       !find_ratio(horizon, acceleration, &ratio, error) || !read_given(acquisition, options, &given, error))
     return false;
   if (given) snprintf(acquisition->horizon, sizeof acquisition->horizon, "custom");

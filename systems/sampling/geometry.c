@@ -90,6 +90,33 @@ static void find_point(const struct scan_shape *shape, size_t point, uint32_t *c
   *cell = (uint32_t)point;
 }
 
+/* ---- pairs of lines ------------------------------------------------------------------------------------ */
+
+/* Pair d is the two lines at distance d from the centre, of frequencies d and -d. */
+static uint32_t count_pairs(const struct scan_shape *shape, uint32_t ratio) {
+  uint32_t count = scan_shape_choices(shape) / ratio;
+  return count ? count : 1;
+}
+
+static bool is_initial_pair(const struct acquisition *acquisition, size_t pair) {
+  return pair < acquisition->initial_lines;
+}
+
+static uint32_t rank_pair(const struct scan_shape *shape, size_t pair) {
+  (void)shape;
+  return (uint32_t)pair;
+}
+
+/* The centre is its own mirror, and so is the first line of an even number of them. */
+static void find_pair(const struct scan_shape *shape, size_t pair, uint32_t *cell) {
+  uint32_t centre = shape->width / 2, low = centre - (uint32_t)pair, high = centre + (uint32_t)pair;
+  bool one = low == high || high >= shape->width;
+  for (uint32_t row = 0; row < shape->height; row++) {
+    cell[row] = row * shape->width + low;
+    cell[shape->height + row] = one ? NO_CELL : row * shape->width + high;
+  }
+}
+
 /* ---- the rows ------------------------------------------------------------------------------------------ */
 
 const struct geometry geometry_list[] = {
@@ -113,10 +140,19 @@ const struct geometry geometry_list[] = {
      .one = "point",
      .doc = "single points of k-space, the centred square of them at the start (2-D)",
      .points = true,
+     .macro = "ACTIONS=PIXELS",
      .initial_count = count_points,
      .is_initial = is_initial_point,
      .rank = rank_point,
      .cells = find_point},
+    {.name = "lines in pairs",
+     .one = "pair",
+     .doc = "phase-encode lines, each with its mirror about the centre (acquisition.pairs)",
+     .macro = "ACTIONS=(WIDTH/2+1)",
+     .initial_count = count_pairs,
+     .is_initial = is_initial_pair,
+     .rank = rank_pair,
+     .cells = find_pair},
     {.name = NULL},
 };
 
@@ -125,7 +161,7 @@ const struct geometry *geometry_of(const struct acquisition *acquisition) {
 }
 
 const struct geometry *geometry_chosen(const struct options *options) {
-  return &geometry_list[options->acquisition.geometry];
+  return &geometry_list[scan_geometry(options)];
 }
 
 struct scan_shape geometry_shape(const struct geometry *geometry, size_t height, size_t width) {
@@ -142,6 +178,7 @@ bool geometry_takes(const struct geometry *geometry, const struct scan_shape *sh
 }
 
 size_t geometry_cells(const struct scan_shape *shape) {
+  if (shape->actions == shape->width / 2 + 1) return 2 * (size_t)shape->height; /* pairs of lines */
   return scan_shape_pixels(shape) / shape->actions;
 }
 

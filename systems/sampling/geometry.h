@@ -20,7 +20,8 @@ struct geometry {
   /* The action's cells of k-space, row * width + column, the centre at the half of both sides: geometry_cells
    * entries, NO_CELL after the last. */
   void (*cells)(const struct scan_shape *shape, size_t action, uint32_t *cell);
-  bool columns; /* actions are whole columns of k-space */
+  const char *macro; /* how many actions there are, as kernels are told (kernels/common.h); NULL: WIDTH */
+  bool columns; /* actions are whole columns of k-space, one each */
   bool square;  /* angles mean something on equal sides only */
 };
 

@@ -15,6 +15,7 @@
 static double frequency(const struct acquisition *acquisition, size_t action) {
   const struct scan_shape *shape = &acquisition->shape;
   double middle = shape->height / 2, half = shape->width / 2, scale = (double)shape->width / shape->height;
+  if (acquisition->geometry == GEOMETRY_PAIRS) return (double)action;
   if (!geometry_of(acquisition)->points) return fabs((double)action - half);
   return hypot(scale * ((double)(action / shape->width) - middle), (double)(action % shape->width) - half);
 }
@@ -198,6 +199,7 @@ static bool fill_learned(const struct options *options, const struct acquisition
 #define LINES (1u << GEOMETRY_LINES)
 #define SPOKES (1u << GEOMETRY_SPOKES)
 #define POINTS (1u << GEOMETRY_POINTS)
+#define PAIRS (1u << GEOMETRY_PAIRS)
 
 /* The network is read when it is run. */
 static bool fill_sequence(const struct options *options, const struct acquisition *acquisition,
@@ -208,12 +210,12 @@ static bool fill_sequence(const struct options *options, const struct acquisitio
 
 const struct sampler sampler_list[] = {
     {"random", "draws a free action, all with the same probability", SAMPLER_DRAW, true,
-     LINES | SPOKES | POINTS, fill_random, "random_lines|uniform_random"},
+     LINES | SPOKES | POINTS | PAIRS, fill_random, "random_lines|uniform_random"},
     {"low_bias", "draws a free line, low frequencies more often (active-mri's RandomLowBias)", SAMPLER_DRAW,
-     true, LINES, fill_low_bias, "low_bias_random|RandomLowBias"},
-    {"variable_density", "draws by the density (1 - |k|/kmax)^p", SAMPLER_DRAW, true, LINES | POINTS,
+     true, LINES | PAIRS, fill_low_bias, "low_bias_random|RandomLowBias"},
+    {"variable_density", "draws by the density (1 - |k|/kmax)^p", SAMPLER_DRAW, true, LINES | POINTS | PAIRS,
      fill_polynomial, "polynomial|variable_density_polynomial|density"},
-    {"variable_density_gaussian", "draws by a Gaussian density", SAMPLER_DRAW, true, LINES | POINTS,
+    {"variable_density_gaussian", "draws by a Gaussian density", SAMPLER_DRAW, true, LINES | POINTS | PAIRS,
      fill_gaussian, "gaussian|normal"},
     {"poisson_disc",
      "draws lines at a least distance from acquired ones, which shrinks where no such line is left",
@@ -221,14 +223,14 @@ const struct sampler sampler_list[] = {
     {"equispaced_one_sided", "takes free lines of one side at equal spacing, low frequencies first",
      SAMPLER_NEXT, false, LINES, fill_one_sided, "equispaced|equidistant|regular|uniform_lines"},
     {"equispaced_two_sided", "takes free lines of both sides at equal spacing, low frequencies first",
-     SAMPLER_NEXT, false, LINES, fill_two_sided, "equispaced|equidistant|regular|uniform_lines"},
-    {"lowest_index", "takes the lowest free frequency, alternating sides", SAMPLER_NEXT, false, LINES,
+     SAMPLER_NEXT, false, LINES | PAIRS, fill_two_sided, "equispaced|equidistant|regular|uniform_lines"},
+    {"lowest_index", "takes the lowest free frequency, alternating sides", SAMPLER_NEXT, false, LINES | PAIRS,
      fill_lowest,
      "lowest|lowest_frequency|lowest_frequency_first|low_frequency|low_pass|centre|center"},
     {"uniform", "takes evenly spaced spokes, bisecting the widest gaps first where N is a power of two",
      SAMPLER_NEXT, false, SPOKES, fill_uniform, "spokes|uniform_spokes|evenly_spaced|bisection"},
     {"fixed_mask", "takes the actions of the file sampler.mask: low frequencies first, spokes by bisection",
-     SAMPLER_NEXT, false, LINES | SPOKES | POINTS, fill_fixed, "mask|loupe|lbcs"},
+     SAMPLER_NEXT, false, LINES | SPOKES | POINTS | PAIRS, fill_fixed, "mask|loupe|lbcs"},
     {"learned_mask", "draws exactly the budget by the probabilities in the file sampler.mask (LOUPE)",
      SAMPLER_EXACT, true, LINES | POINTS, fill_learned, "learned|loupe|probabilities"},
     {"tau_step",
@@ -239,15 +241,15 @@ const struct sampler sampler_list[] = {
     {"oracle",
      "takes the free action whose reconstruction scores best against the truth (greedy oracle, by "
      "reward.metric)",
-     SAMPLER_ORACLE, false, LINES | SPOKES, fill_none, "greedy|greedy_oracle"},
+     SAMPLER_ORACLE, false, LINES | SPOKES | PAIRS, fill_none, "greedy|greedy_oracle"},
     {"average_oracle",
      "takes the action that scores best on average over all slices, the same for each slice",
-     SAMPLER_AVERAGE_ORACLE, false, LINES | SPOKES, fill_none, "average|average_greedy"},
+     SAMPLER_AVERAGE_ORACLE, false, LINES | SPOKES | PAIRS, fill_none, "average|average_greedy"},
     {NULL, NULL, SAMPLER_DRAW, false, 0, NULL, NULL},
 };
 
 const struct sampler sampler_policy = {
-    "policy", "chooses by the network evaluate.policy", SAMPLER_POLICY, true, LINES | SPOKES, fill_none,
+    "policy", "chooses by the network evaluate.policy", SAMPLER_POLICY, true, LINES | SPOKES | PAIRS, fill_none,
     "l2s|l2sr|pgmri|agent"};
 
 /* Every row, and at last what a scene's policy decides by; NULL after it. */

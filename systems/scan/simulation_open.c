@@ -74,7 +74,8 @@ static bool open_kernels(struct simulation *simulation, const struct simulation_
   if (plan->kernels) return true;
   if (!kernels_open(&simulation->kernels, simulation->device, &kernel_table, &setup, error)) return false;
   if (is_complex(simulation->options)) kernels_define(simulation->kernels, "TARGET_PLAIN");
-  if (geometry_chosen(simulation->options)->points) kernels_define(simulation->kernels, "ACTIONS=PIXELS");
+  const char *actions = geometry_chosen(simulation->options)->macro;
+  if (actions) kernels_define(simulation->kernels, actions);
   return true;
 }
 
@@ -90,6 +91,7 @@ void simulation_shapes(const struct options *options, size_t coils, size_t shape
   shape[SHAPE_IHW] = (is_complex(options) ? 2 : 1) * pixels;
   shape[SHAPE_WL] = (size_t)scan.width * (scan.width + 1);
   shape[SHAPE_T] = loss_tiles(scan.height, scan.width);
+  shape[SHAPE_AC] = scan.actions * geometry_cells(&scan);
 }
 
 /* Samplers are exchanged later: what any of them may look at. */
@@ -157,11 +159,11 @@ static void write_cells(struct simulation *simulation) {
   const struct geometry *geometry = geometry_chosen(simulation->options);
   struct arena *arena = arena_open();
   const struct scan_shape shape = scan_shape_of(simulation->options);
-  size_t pixels = scan_shape_pixels(&shape);
-  uint32_t h = shape.height, w = shape.width, *cell = ARENA_NEW(arena, uint32_t, pixels);
+  size_t cells = shape.actions * geometry_cells(&shape);
+  uint32_t h = shape.height, w = shape.width, *cell = ARENA_NEW(arena, uint32_t, cells);
   for (size_t action = 0; action < shape.actions; action++)
     geometry->cells(&shape, action, cell + action * geometry_cells(&shape));
-  for (size_t i = 0; i < pixels; i++) {
+  for (size_t i = 0; i < cells; i++) {
     if (cell[i] == NO_CELL) continue;
     uint32_t row = cell[i] / w, column = cell[i] % w;
     cell[i] = (row + h - h / 2) % h * w + (column + w - w / 2) % w;

@@ -369,7 +369,8 @@ static bool find_shape(const struct reading *reading, const struct report_run *r
                        struct error *error) {
   const char *sides = scene_value(reading->scene, "data", "size", reading->report->arena);
   size_t side = geometry->points ? (size_t)sqrt((double)size) : size;
-  bool given = sides && scan_shape_read(sides, shape) && shape->height != shape->width;
+  bool given = sides && scan_shape_read(sides, shape) &&
+               (shape->height != shape->width || geometry - geometry_list == GEOMETRY_PAIRS);
   *shape =
       given ? geometry_shape(geometry, shape->height, shape->width) : geometry_shape(geometry, side, side);
   if (shape->height <= REPORT_SIDE && shape->width <= REPORT_SIDE && shape->actions == size) return true;
@@ -521,6 +522,9 @@ static bool find_geometry(const struct reading *reading, struct report_setting *
   setting->geometry = geometry_list;
   if (!name) return true;
   while (setting->geometry->name && strcmp(setting->geometry->name, name)) setting->geometry++;
+  const char *pairs = scene_value(reading->scene, "acquisition", "pairs", reading->report->arena);
+  if (setting->geometry == geometry_list && pairs && !strcmp(pairs, "true"))
+    setting->geometry = &geometry_list[GEOMETRY_PAIRS];
   return setting->geometry->name ||
          fail(error, "%s has acquisition.geometry %s, which is none; it is of another program", reading->path,
               name);
