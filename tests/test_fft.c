@@ -138,7 +138,7 @@ static void lengths_are_products_of_small_primes(void **state) {
 static void other_lengths_are_products_with_matrices(void **state) {
   static const struct {
     size_t height, width, batch;
-  } sizes[] = {{62, 37, 3}, {23, 32, 2}, {32, 31, 2}, {46, 46, 1}, {1, 31, 5}, {1, 193, 1}};
+  } sizes[] = {{62, 37, 3}, {23, 32, 2}, {32, 31, 2}, {46, 46, 1}, {1, 31, 5}, {1, 193, 1}, {8, 368, 1}, {1, 372, 2}};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (int inverse = 0; inverse < 2; inverse++)
       expect_transform(*state, sizes[i].height, sizes[i].width, sizes[i].batch,

@@ -451,8 +451,6 @@ static void scenes_are_refused(void **state) {
   run.options.acquisition.initial_lines = 8;
   refuse_learning(&run, "no line is left to acquire");
   run.options.acquisition.initial_lines = 3;
-  run.options.policy.pools = 6;
-  refuse_learning(&run, "policy.channels 2, policy.pools 6, policy.hidden 16, data.size 32: policy with 6 pools on 32x32");
   run.options.policy.pools = 2;
   run.options.learn.baseline = BASELINE_GROUP;
   refuse_learning(&run, "learn.baseline is group and learn.group 1: a scan has no others of its slice");

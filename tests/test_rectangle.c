@@ -129,12 +129,18 @@ static void sides_are_said_and_read_again(void **state) {
 
 /* ---- observations -------------------------------------------------------------------------------------- */
 
+enum { LONGEST = 1024 };
+
 /* Along index i of `from`, at `stride`: the centred orthonormal transform of sign -1 or 1 at frequency k. */
 static double complex turn(const double complex *from, size_t stride, size_t n, size_t k, int sign) {
+  static double complex root[LONGEST];
+  static size_t roots;
   double complex sum = 0;
-  for (size_t i = 0; i < n; i++)
-    sum += from[i * stride] *
-           cexp(sign * 2 * M_PI * I * (double)((i + n - n / 2) * (k + n - n / 2) % n) / (double)n);
+  for (size_t i = 0; roots != n && i < n; i++) root[i] = cexp(2 * M_PI * I * (double)i / (double)n);
+  roots = n;
+  size_t far = (k + n - n / 2) % n, at = (n - n / 2) * far % n;
+  for (size_t i = 0; i < n; i++, at = at + far < n ? at + far : at + far - n)
+    sum += from[i * stride] * root[sign < 0 && at ? n - at : at];
   return sum / sqrt((double)n);
 }
 
@@ -204,6 +210,29 @@ static void scans_are_observed_on_rectangles(void **state) {
     support_fill_slices(scene.simulation.world, 3);
     run_scans(&scene, rows[i].sampler, 0, 5);
     for (size_t env = 0; env < 5; env += 2) check_image(&scene, env);
+    close_scene(&scene);
+  }
+}
+
+/* fastMRI's knees, whose width is 16 times 23, by sums of lines; and points of a plane whose cells are looked up a band
+ * of columns at a time (kernels/observe.cl). */
+static void large_planes_are_observed(void **state) {
+  static const struct {
+    enum acquisition_geometry geometry;
+    struct option_sides sides;
+    uint32_t budget; /* 0: by the acceleration */
+  } rows[] = {{GEOMETRY_LINES, {640, 368}, 2}, {GEOMETRY_POINTS, {1024, 272}, 0}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct scene scene;
+    plan_sides(&scene, rows[i].geometry, rows[i].sides, 8, "base");
+    if (rows[i].budget) scene.acquisition.budget = rows[i].budget;
+    struct simulation_plan plan = {
+        .slices = 1, .envs = 1, .images = IMAGES_EVERY_STEP, .rollout_steps = acquisition_steps(&scene.acquisition) + 1};
+    struct error error;
+    assert_good(simulation_open(&scene.simulation, *state, &scene.options, &plan, &error), &error);
+    support_fill_slices(scene.simulation.world, 1);
+    run_scans(&scene, "random", 0, 1);
+    check_image(&scene, 0);
     close_scene(&scene);
   }
 }
@@ -434,7 +463,7 @@ int main(void) {
   static const struct CMUnitTest tests[] = {
       cmocka_unit_test(actions_are_of_both_sides),        cmocka_unit_test(what_wants_a_square_says_so),
       cmocka_unit_test(densities_end_at_both_edges),      cmocka_unit_test(masks_of_files_have_both_sides),
-      cmocka_unit_test(sides_are_said_and_read_again),    cmocka_unit_test(scans_are_observed_on_rectangles),
+      cmocka_unit_test(sides_are_said_and_read_again),    cmocka_unit_test(scans_are_observed_on_rectangles), cmocka_unit_test(large_planes_are_observed),
       cmocka_unit_test(measured_kspace_is_of_both_sides), cmocka_unit_test(environments_have_both_sides),
       cmocka_unit_test(methods_train_on_rectangles)};
   return cmocka_run_group_tests(tests, support_open_transforms, support_close_transforms);

@@ -6,7 +6,7 @@
 
 /* Sets acquisition.padded_left and .padded_right to the columns that are padded in every volume of data.path,
  * of all splits, or of the slices in memory (NULL: of files), and says so; leaves them where either is set. A
- * volume's header says which they are (PROTOCOL 8.4), or else its middle slice: columns of zeros in all coils
+ * volume's header says which they are, as fastMRI reads it, or else its middle slice: columns of zeros in all coils
  * and rows. There are none where columns are no actions, or not the files' own: data.kspace image, another
  * geometry than lines, images of another width. Files that cannot be read are passed over: whoever opens the
  * data says why. */

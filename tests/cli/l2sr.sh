@@ -258,11 +258,6 @@ refuse 1 'was trained with data.size 32 (attribute network_size), and data.size 
 refuse 2 'the scene has 2 settings' train l2s --quiet --output none --set acquisition.horizon=base,long
 refuse 2 'no line is left to acquire' train l2s --quiet --output none --set acquisition.initial_lines=8
 refuse 1 'training data: nowhere is not a folder' train l2s --quiet --output none --data nowhere
-refuse 2 'policy.pools 6, policy.hidden ' train l2s --quiet --output none --set policy.pools=6
-refuse 2 'policy.pools=6: policy.channels 2, policy.pools 6' sweep l2s --quiet --output none --set policy.pools=2,6
-tried=$((tried + 1))
-"$l2sr" train scene --output late --set policy.pools=6 2>err && complain "policy.pools=6 is taken"
-! grep -q '^stage reconstructor' err || complain "what the policy refuses is refused after the reconstructor"
 refuse 1 'policy.precision is half, and the portable path computes in f32 only' train scene --output late \
   --set policy.precision=half
 refuse 2 'rollouts in 900 rounds are more than the 268435455' train scene --output late --set alternate.rounds=900 \

@@ -115,7 +115,6 @@ refuse_train 2 'pgmri.trajectories is 1; the baseline divides by one less, it mu
 refuse_train 2 'only the greedy one goes without a baseline' --set pgmri.baseline=false
 refuse_train 2 "pgmri.milestones has 'late'" --set pgmri.milestones=late
 refuse_train 2 "pgmri.keep has '-1'" --set pgmri.keep=-1
-refuse_train 2 'policy.pools 6, policy.hidden ' --set policy.pools=6
 refuse_train 2 'no line is left to acquire' --set acquisition.initial_lines=8
 refuse_train 2 'the scene has 2 settings' --set acquisition.horizon=base,long
 refuse_train 1 'training slices: 40, minibatches: 10 of pgmri.batch 4; an update takes pgmri.accumulation 11' \

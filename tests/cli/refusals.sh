@@ -497,7 +497,7 @@ refuse 2 'bench step takes no --train, which network and policy do' bench step -
 refuse 2 'bench env takes no --profile, which network, policy, train, learn and pgmri do' bench env --profile
 refuse 2 'policy.batch is 0 at --batch; it must be 1 to 65536' bench policy --batch 0
 refuse 2 "network.precision is 'x' at --precision" bench network --precision x
-refuse 2 'policy.pools 6, policy.hidden ' bench policy --size 32 --set policy.pools=6
+refuse 2 'network.channels 1, network.pools ' bench network --size 32 --set network.channels=1
 
 # ---- device memory -------------------------------------------------------------------------------------
 

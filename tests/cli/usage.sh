@@ -168,9 +168,10 @@ if grep -q policy out; then complain "$what: a policy, which this scene does not
 expect 0 describe network small --set train.method=l2s
 says out 'features_extractor.extractors.reconstruction_input.fc_out.4'
 says out '1024 images to train: '
-expect 2 describe network small --set train.method=l2s --set policy.pools=6 --set data.size=32 --set network.pools=2
-expect 2 describe network small --set data.size=48 --set network.pools=5
-says err 'network.pools 5, data.size 48: U-Net with 5 pools on 48x48'
+expect 0 describe network small --set data.size=48 --set network.pools=5
+says out 'pad.1 '
+expect 2 describe network small --set data.size=48 --set network.channels=1
+says err 'data.size 48: U-Net with 1 channels'
 expect 2 describe scene small --set world.envz=9
 says err 'unknown key world.envz at --set; did you mean world.envs?'
 expect 2 describe scene small --set world.envs=0
