@@ -193,7 +193,7 @@ struct l2sr_config {
 /* A number of scans. Each starts with the initial actions acquired, and each step acquires one more, until
  * the budget is used up. Scans have numbers: environment i begins with scan i, then takes i + envs, i + 2
  * envs ... A scan's number and the seed decide its slice (data.order) and what is drawn in it. Geometries
- * are lines and spokes. All slices are on the device (data.window means nothing here). */
+ * are lines, also in pairs, and spokes. All slices are on the device (data.window means nothing here). */
 typedef struct l2sr_env l2sr_env;
 
 /* Opens the device, reads and prepares all slices, opens the networks. On L2SR_GOOD *env is the caller's
