@@ -78,6 +78,18 @@ class Vector(unittest.TestCase):
             self.assertIn(env.action_space.sample(), env.action_space)
             env.close()
 
+    def test_images_may_be_rectangles(self):
+        for pairs, actions, budget in ((False, 38, 7), (True, 20, 3)):
+            scene = {**SCENE, "data": {"size": (45, 38)}}
+            scene["acquisition"] = {"acceleration": [4], "initial_lines": 2, "pairs": pairs}
+            env = make(scene=scene, data=images(size=48)[:, :45, :38])
+            told = play(env, budget)
+            self.assertEqual(env.single_action_space.n, actions)
+            self.assertEqual(env.single_observation_space.shape, (45, 38))
+            self.assertEqual(told[0][3]["action_mask"].shape, (ENVS, actions))
+            self.assertTrue(told[-1][2].all() and not told[-2][2].any())
+            env.close()
+
     def test_a_scan_ends_with_its_budget(self):
         env = make()
         told = play(env, BUDGET)
