@@ -85,7 +85,7 @@ static void transform_own(struct graph *graph, const struct node *node, const st
 static void transform(struct graph *graph, struct node *node, const struct way *way) {
   size_t rows = graph->images * pixels(node);
   struct arg height = arg_u32((uint32_t)node->shape.height), width = arg_u32((uint32_t)node->shape.width);
-  if (!node->fft.device) {
+  if (!node->fft.device) { /* no transform of engine/device/fft.h was opened: by clFFT or by matrices */
     transform_own(graph, node, way);
     return;
   }
