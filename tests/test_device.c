@@ -362,6 +362,30 @@ static void expect_rebuilt(const char *entry, const void *data, size_t bytes) {
   assert_int_equal(unlink(support_path(&folder, "held")), 0);
 }
 
+/* Of a driver that keeps what it compiled: the device that is opened next has the program already. */
+static void a_program_stays_for_the_next_device(void **state) {
+  struct device first, second;
+  struct error error;
+  cl_program program, again;
+  (void)state;
+  assert_good(device_open(&first, "", &error), &error);
+  bool keeps = first.facts.keeps_programs;
+  assert_good(program_build(&program, &first, &sources[0], &sources[1], "", &error), &error);
+  device_close(&first);
+  assert_good(device_open(&first, "", &error), &error);
+  assert_good(device_open(&second, "", &error), &error);
+  assert_ptr_not_equal(first.context, second.context);
+  assert_good(program_build(&again, &first, &sources[0], &sources[1], "", &error), &error);
+  assert_true((again == program) == keeps);
+  clReleaseProgram(again);
+  assert_good(program_build(&again, &second, &sources[0], &sources[1], "", &error), &error);
+  assert_ptr_not_equal(again, program);
+  clReleaseProgram(again);
+  clReleaseProgram(program);
+  device_close(&second);
+  device_close(&first);
+}
+
 static void damaged_entries_are_built_again(void **state) {
   static const size_t places[] = {0, 8, 15, 16, 47, 48, 100};
   const char *cache = support_path(&folder, "cache");
@@ -689,6 +713,7 @@ int main(void) {
       TEST(a_build_error_names_file_and_line),
       TEST(a_device_builds_a_program_once),
       TEST(a_second_build_finds_the_entry),
+      TEST(a_program_stays_for_the_next_device),
       TEST(damaged_entries_are_built_again),
       TEST(an_entry_the_driver_refuses_is_built_again),
       TEST(the_cache_can_be_switched_off),

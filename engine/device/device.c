@@ -208,6 +208,41 @@ static void leave_context(struct device *device) {
     park(device->id, device->context);
 }
 
+enum { WARM_MOST = 96, KEY_BYTES = 65 };
+
+/* The context that was closed last, with its programs, where the driver takes long even to find those that it
+ * keeps: handles that are opened one after the other build each once. In no arena, for an allocator of the
+ * program's gets everything back with its last handle. */
+static struct {
+  cl_device_id id;
+  cl_context context; /* NULL: none */
+  size_t count;
+  struct {
+    char key[KEY_BYTES];
+    cl_program program;
+  } program[WARM_MOST];
+} warm; /* LOCK_DEVICES guards it */
+
+static void release_programs(struct device *device) {
+  for (struct kept_program *kept = device->programs; kept; kept = kept->next) clReleaseProgram(kept->program);
+  device->programs = NULL;
+}
+
+static bool may_stay_warm(const struct device *device) {
+  return device->facts.keeps_programs && !device->adopted && !device->stays && !device->failed &&
+         !warm.context;
+}
+
+static void keep_warm(struct device *device) {
+  warm.id = device->id;
+  warm.context = device->context;
+  warm.count = 0; /* what a broken call left there is lost */
+  for (struct kept_program *kept = device->programs; kept && warm.count < WARM_MOST; kept = kept->next) {
+    snprintf(warm.program[warm.count].key, KEY_BYTES, "%s", kept->key);
+    if (clRetainProgram(kept->program) == CL_SUCCESS) warm.program[warm.count++].program = kept->program;
+  }
+}
+
 /* Makes a queue in the context that is open, which stays where that fails. */
 static bool make_queue(struct device *device, struct error *error) {
   cl_int code;
@@ -224,6 +259,19 @@ static bool make_queue(struct device *device, struct error *error) {
                  device_code_name(code), code);
 }
 
+/* The context's programs become the device's, or are gone with it. */
+static bool open_warm(struct device *device, struct error *error) {
+  device->context = warm.context;
+  warm.context = NULL;
+  bool good = make_queue(device, error);
+  for (; warm.count; warm.count--) {
+    cl_program program = warm.program[warm.count - 1].program;
+    if (good) device_keep_program(device, warm.program[warm.count - 1].key, program);
+    clReleaseProgram(program);
+  }
+  return good;
+}
+
 bool device_open(struct device *device, const char *select, struct error *error) {
   HOLD(LOCK_DEVICES);
   struct found found;
@@ -236,6 +284,7 @@ bool device_open(struct device *device, const char *select, struct error *error)
     device->stays = true;
     return make_queue(device, error);
   }
+  if (warm.context && warm.id == device->id) return open_warm(device, error);
   cl_context_properties list[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)found.platform, 0};
   device->context = clCreateContext(list, 1, &device->id, NULL, NULL, &code);
   if (code != CL_SUCCESS)
@@ -291,10 +340,12 @@ void device_close(struct device *device) {
   if (!device->context) return;
   clFinish(device->queue);
   count_device(-1);
-  for (struct kept_program *kept = device->programs; kept; kept = kept->next) clReleaseProgram(kept->program);
+  bool stays_warm = may_stay_warm(device);
+  if (stays_warm) keep_warm(device);
+  release_programs(device);
   arena_close(device->arena);
   clReleaseCommandQueue(device->queue);
-  leave_context(device);
+  if (!stays_warm) leave_context(device);
   memset(device, 0, sizeof *device);
 }
 

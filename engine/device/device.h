@@ -85,8 +85,9 @@ bool device_has_room(const struct device *device, size_t bytes, const char *what
 cl_mem device_buffer(struct device *device, size_t bytes, const char *what, struct error *error);
 void device_release(struct device *device, cl_mem buffer, size_t bytes);
 
-/* Built programs by a key, kept until the device is closed: one of the same key is built once. The device and
- * the caller hold a reference each. NULL: none is kept. */
+/* Built programs by a key of 64 letters, kept until the device is closed, and where the driver keeps what it
+ * compiled also for the next that is opened: one of the same key is built once. The device and the caller hold a
+ * reference each. NULL: none is kept. */
 cl_program device_kept_program(struct device *device, const char *key);
 void device_keep_program(struct device *device, const char *key, cl_program program);
 

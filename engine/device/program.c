@@ -77,13 +77,14 @@ static bool load_or_build(cl_program *program, struct device *device, const stru
 
 bool program_build(cl_program *program, struct device *device, const struct source *prelude,
                    const struct source *source, const char *options, struct error *error) {
+  /* PoCL compiles kernels of programs that are there, too */
+  if (device->facts.keeps_programs && !room_for_compiled(error)) return false;
   struct arena *arena = arena_open();
   char key[65];
   name_program(arena, device, prelude, source, options, key);
-  *program = device_kept_program(device, key);
+  *program = device->facts.keeps_programs ? device_kept_program(device, key) : NULL;
   bool good = *program != NULL;
-  if (!good && (!room_for(room_for_kernels(), "compiling kernels", error) ||
-                (device->facts.keeps_programs && !room_for_compiled(error)))) {
+  if (!good && !room_for(room_for_kernels(), "compiling kernels", error)) {
     arena_close(arena);
     return false;
   }
