@@ -161,6 +161,27 @@ __kernel void consistency_mask(__global const float *restrict input, __global co
   mask_gradient[row] = (add ? mask_gradient[row] : 0.0f) - step[0] * sum;
 }
 
+/* Values less the image's units[0], over its units[1]; 0 where that is 0. A row is a strip of an image. */
+__kernel void units_forward(__global const float *restrict input, __global const float2 *restrict units,
+                            __global float *restrict output, uint pixels, uint rows) {
+  uint row = (uint)get_global_id(0), strips = (pixels + STRIP - 1u) / STRIP;
+  if (row >= rows) return;
+  uint start = row % strips * STRIP, image = row / strips;
+  float scale = units[image].y > 0.0f ? 1.0f / units[image].y : 0.0f;
+  store_eight(output + image * pixels, start, pixels,
+              (load_eight(input + image * pixels, start, pixels) - units[image].x) * scale);
+}
+
+__kernel void units_backward(__global const float2 *restrict units, __global const float *restrict output_gradient,
+                             __global float *restrict input_gradient, uint pixels, uint add, uint rows) {
+  uint row = (uint)get_global_id(0), strips = (pixels + STRIP - 1u) / STRIP;
+  if (row >= rows) return;
+  uint start = row % strips * STRIP, image = row / strips;
+  float scale = units[image].y > 0.0f ? 1.0f / units[image].y : 0.0f;
+  add_eight(input_gradient + image * pixels, start, pixels,
+            scale * load_eight(output_gradient + image * pixels, start, pixels), add);
+}
+
 /* Of every mask its middle: with `left` entries in a row that are not 0 just before entry width / 2, and `right` from it
  * on, 1 for the 2 min(left, right) entries, at least one, from (width - n + 1) / 2 on, and 0 for the others. */
 __kernel void mask_middle(__global const float *restrict mask, __global float *restrict output, uint width, uint rows) {

@@ -154,6 +154,27 @@ void consistency_mask_reference(const struct host_args *args) {
   }
 }
 
+static double scale_of(const float *units) {
+  return units[1] > 0 ? 1 / (double)units[1] : 0;
+}
+
+void units_forward_reference(const struct host_args *args) {
+  size_t pixels = args->value[3].u;
+  const float *x = args->in[0], *units = args->in[1];
+  for (size_t i = 0; i < count_lines(args, pixels) * pixels; i++) {
+    const float *own = units + 2 * (i / pixels);
+    ((float *)args->out[2])[i] = (float)(((double)x[i] - own[0]) * scale_of(own));
+  }
+}
+
+void units_backward_reference(const struct host_args *args) {
+  size_t pixels = args->value[3].u;
+  const float *units = args->in[0], *dy = args->in[1];
+  float *dx = args->out[2];
+  for (size_t i = 0; i < count_lines(args, pixels) * pixels; i++)
+    dx[i] = (float)((args->value[4].u ? dx[i] : 0) + dy[i] * scale_of(units + 2 * (i / pixels)));
+}
+
 void mask_middle_reference(const struct host_args *args) {
   long width = args->value[2].u;
   for (size_t row = 0; row < args->rows; row++) {
@@ -255,6 +276,16 @@ void consistency_mask_prepare(struct host_args *args, struct random *random) {
   args->value[6].u = some_divisor(args->rows, random);
   args->value[5].u = 1 + below(random, 9);
   args->value[7].u = below(random, 2);
+}
+
+void units_forward_prepare(struct host_args *args, struct random *random) {
+  args->value[3].u = short_strips(args, random);
+}
+
+void units_backward_prepare(struct host_args *args, struct random *random) {
+  ((float *)args->in[0])[1] = 0;
+  args->value[3].u = short_strips(args, random);
+  args->value[4].u = below(random, 2);
 }
 
 /* Middles of any width, up to all. */

@@ -183,6 +183,10 @@ void consistency_backward_reference(const struct host_args *args);
 void consistency_step_reference(const struct host_args *args);
 void consistency_mask_reference(const struct host_args *args);
 void mask_middle_reference(const struct host_args *args);
+void units_forward_reference(const struct host_args *args);
+void units_backward_reference(const struct host_args *args);
+void view_coils_reference(const struct host_args *args);
+void view_masks_reference(const struct host_args *args);
 void average_forward_reference(const struct host_args *args);
 void average_backward_reference(const struct host_args *args);
 
@@ -277,6 +281,10 @@ void consistency_backward_prepare(struct host_args *args, struct random *random)
 void consistency_step_prepare(struct host_args *args, struct random *random);
 void consistency_mask_prepare(struct host_args *args, struct random *random);
 void mask_middle_prepare(struct host_args *args, struct random *random);
+void units_forward_prepare(struct host_args *args, struct random *random);
+void units_backward_prepare(struct host_args *args, struct random *random);
+void view_coils_prepare(struct host_args *args, struct random *random);
+void view_masks_prepare(struct host_args *args, struct random *random);
 void average_forward_prepare(struct host_args *args, struct random *random);
 void average_backward_prepare(struct host_args *args, struct random *random);
 void loss_prepare(struct host_args *args, struct random *random);

@@ -242,6 +242,10 @@ static double coil_node_at(const struct reference *r, const struct node *node, s
   if (node->op == &op_coil_root) return root_at(r, node, copy, pixel);
   if (node->op == &op_coil_unit) return input_at(r, node, 0, copy, c, pixel) / root_at(r, node, image, pixel);
   if (node->op == &op_consistency) return consistency_at(r, node, copy, c, pixel);
+  if (node->op == &op_units) {
+    const double *units = r->value[node->input[1].node] + 2 * image;
+    return units[1] > 0 ? (input_at(r, node, 0, copy, c, pixel) - units[0]) / units[1] : 0;
+  }
   return middle_at(r->value[node->input[0].node] + copy * (size_t)node->shape.width, node->shape.width, x);
 }
 
@@ -685,6 +689,10 @@ static tensor build_consistency_of_points(struct graph *graph, tensor x) {
   return keep_to(graph, x, graph_input(graph, "mask", 1, shape->height, shape->width));
 }
 
+static tensor build_units(struct graph *graph, tensor x) {
+  return concat(graph, in_units(graph, x, graph_input(graph, "units", 2, 1, 1)), x);
+}
+
 static tensor build_middle(struct graph *graph, tensor x) {
   return multiply(graph, x, mask_middle(graph, graph_input(graph, "taken", 1, 1, graph_node(graph, x)->shape.width)));
 }
@@ -1022,6 +1030,7 @@ static void test_operations(void **state) {
                {"unit coils", build_unit, 2, 5, 7},
                {"consistency", build_consistency, 2, 3, 5},
                {"consistency of points", build_consistency_of_points, 2, 3, 5},
+               {"units", build_units, 1, 5, 7},
                {"middle of a mask", build_middle, 2, 3, 9},
                {"copies", build_copies, 2, 6, 10},
                {"shared inputs", build_shared, 2, 6, 10}};

@@ -1,5 +1,6 @@
 #include "systems/networks/net_varnet.h"
 
+#include "components/scan_shape.h"
 #include "systems/networks/op_coils.h"
 
 enum {
@@ -8,6 +9,20 @@ enum {
 }; /* images are padded to multiples of this, as the public implementation does */
 
 static const float slope = 0.2f;
+
+struct net_varnet_setup net_varnet_setup(const struct options *options, size_t coils) {
+  const struct scan_shape shape = scan_shape_of(options);
+  return (struct net_varnet_setup){.height = (int)shape.height,
+                                   .width = (int)shape.width,
+                                   .coils = coils ? (int)coils : 1,
+                                   .cascades = (int)options->varnet.cascades,
+                                   .channels = (int)options->varnet.channels,
+                                   .pools = (int)options->varnet.pools,
+                                   .sense_channels = (int)options->varnet.sense_channels,
+                                   .sense_pools = (int)options->varnet.sense_pools,
+                                   .maps = options->varnet.sense == SENSE_MAPS,
+                                   .points = scan_geometry(options) == GEOMETRY_POINTS};
+}
 
 /* Twice 3x3 convolution, instance norm, leaky ReLU; the other places of the public list have no parameters.
  */

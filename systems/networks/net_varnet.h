@@ -5,6 +5,7 @@
 #ifndef L2SR_SYSTEMS_NET_VARNET_H
 #define L2SR_SYSTEMS_NET_VARNET_H
 
+#include "components/options.h"
 #include "engine/graph/graph.h"
 
 struct net_varnet_setup {
@@ -22,6 +23,9 @@ struct net_varnet {
   tensor maps;        /* of every coil [2][height][width]; an input where the setup says so */
   tensor out; /* [1][height][width]: root of the sum of squares over coils, in the units of the input */
 };
+
+/* As the scene has it, of so many coils. */
+struct net_varnet_setup net_varnet_setup(const struct options *options, size_t coils);
 
 /* Appends the network. The network of sensitivities looks at the columns that are acquired without a gap
  * around the middle (mask_middle), and so needs a mask of columns. */

@@ -248,6 +248,37 @@ static void backward_middle(struct graph *graph, tensor out) {
   REQUIRE(false, "'%s' gives no gradient", graph_node(graph, out)->name);
 }
 
+/* ---- units -----------------------------------------------------------------------------------------------
+ */
+
+static bool shape_units(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  node->shape = graph_source(graph, node, 0)->shape;
+  return node->shape.channels == 1 && graph_elements(graph, node->input[1]) == 2
+             ? true
+             : fail(error, "it wants an image of one channel and two units, not %d channels and %zu units",
+                    node->shape.channels, graph_elements(graph, node->input[1]));
+}
+
+static struct arg units_of(struct graph *graph, const struct node *node) {
+  return arg_buffer(ARG_IN, ELEMENT_C64, graph_source(graph, node, 1)->value);
+}
+
+static void forward_units(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  kernel_run(graph->kernels, "units_forward", graph->images * strips(node),
+             ARGS(value_of(graph, node, 0), units_of(graph, node), graph_arg(ARG_OUT, node->value),
+                  arg_u32(pixels(node))));
+}
+
+static void backward_units(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  kernel_run(graph->kernels, "units_backward", graph->images * strips(node),
+             ARGS(units_of(graph, node), graph_arg(ARG_IN, node->gradient),
+                  graph_arg(ARG_INOUT, graph_source(graph, node, 0)->gradient), arg_u32(pixels(node)),
+                  arg_u32(node->adds[0])));
+}
+
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
 const struct op_desc op_coil_spread = {.name = "coil_spread",
@@ -300,8 +331,16 @@ const struct op_desc op_middle = {.name = "mask_middle",
                                   .blocks = {true},
                                   .kernels = {"mask_middle"}};
 
+const struct op_desc op_units = {.name = "in_units",
+                                 .shape = shape_units,
+                                 .forward = forward_units,
+                                 .backward = backward_units,
+                                 .keeps_input = true,
+                                 .blocks = {false, true},
+                                 .kernels = {"units_forward", "units_backward"}};
+
 const struct op_desc *const op_coil_table[] = {&op_coil_spread, &op_coil_gather, &op_coil_root, &op_coil_unit,
-                                               &op_consistency, &op_middle,      NULL};
+                                               &op_consistency, &op_middle,      &op_units,     NULL};
 
 /* ---- building ------------------------------------------------------------------------------------------ */
 
@@ -329,6 +368,10 @@ tensor consistency(struct graph *graph, tensor x, tensor reference, tensor mask,
                       .weight = -1,
                       .bias = -1};
   return graph_start_at(graph, graph_append(graph, &node), 1);
+}
+
+tensor in_units(struct graph *graph, tensor x, tensor units) {
+  return graph_append_pair(graph, &op_units, x, units);
 }
 
 tensor mask_middle(struct graph *graph, tensor mask) {

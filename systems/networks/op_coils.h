@@ -6,7 +6,7 @@
 #include "engine/graph/graph.h"
 
 extern const struct op_desc op_coil_spread, op_coil_gather, op_coil_root, op_coil_unit, op_consistency,
-    op_middle;
+    op_middle, op_units;
 extern const struct op_desc *const op_coil_table[]; /* all of these, ended by NULL */
 
 /* Every coil's map times the image, which has one copy. */
@@ -21,6 +21,8 @@ tensor coil_unit(struct graph *graph, tensor coils);
  * parameter NAME, one number, and starts at 1. The mask is of columns, [1][1][width], or of points,
  * [1][height][width]. */
 tensor consistency(struct graph *graph, tensor x, tensor reference, tensor mask, const char *name);
+/* (x - units[0]) / units[1] of every image, units [2][1][1], which get no gradient; 0 where units[1] is 0. */
+tensor in_units(struct graph *graph, tensor x, tensor units);
 /* Of a mask of columns its middle: with runs of l columns before width / 2, and r from it on, that are
  * acquired, 1 for the n = max(2 min(l, r), 1) columns from (width - n + 1) / 2 on. Gets no gradient. */
 tensor mask_middle(struct graph *graph, tensor mask);
