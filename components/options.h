@@ -139,10 +139,10 @@ enum option_concern {
   X(network, U32, batch, "256", 1, 65536, NULL, "largest number of images in one pass of the network")
 /* Every key changes images: tables keep results apart that differ in one (tools/report/read.c). */
 #define RECONSTRUCT_OPTIONS(X)                                                                               \
-  X(reconstruct, CHOICE, method, "auto", 0, 0, "auto|zero_filled|network|cg_sense|tv|wavelet",                \
+  X(reconstruct, CHOICE, method, "auto", 0, 0, "auto|zero_filled|network|cg_sense|tv|wavelet|varnet",                \
     "how images are made of what is acquired. auto: by the network where one is given, else zero_filled. "    \
     "cg_sense: least squares by conjugate gradients. tv: with total variation. wavelet: with sparse wavelet " \
-    "coefficients")                                                                                          \
+    "coefficients. varnet: the variational network, of k-space and all coils (section varnet)")               \
   X(reconstruct, F64, weight, "0.01", 0, 1000000000, NULL,                                                   \
     "cg_sense: half of it times the squared image is added to half the squared error. tv, wavelet: the "     \
     "weight of the prior, for an image whose bright pixels are 1")                                           \
@@ -392,6 +392,17 @@ enum option_concern {
   X(phantom, F64, noise, "0.01", 0, 1, NULL,                                                                 \
     "standard deviation of the noise in k-space, as a fraction of the image's peak")
 
+/* reconstruct.method varnet; the sizes are those published. */
+#define VARNET_OPTIONS(X)                                                                                    \
+  X(varnet, U32, cascades, "12", 1, 64, NULL, "steps, each with a U-Net of its own")                         \
+  X(varnet, U32, channels, "18", 1, 1024, NULL, "channels of a step's U-Net after its first block")          \
+  X(varnet, U32, pools, "4", 1, 6, NULL, "poolings of a step's U-Net; each doubles the channels")            \
+  X(varnet, CHOICE, sense, "network", 0, 0, "network|maps",                                                  \
+    "where its coil sensitivities come from: a network of its own, which looks at the lines that are "       \
+    "acquired without a gap in the middle, or coils.maps")                                                   \
+  X(varnet, U32, sense_channels, "8", 1, 1024, NULL, "channels of the sensitivities' U-Net")                 \
+  X(varnet, U32, sense_pools, "4", 1, 6, NULL, "poolings of the sensitivities' U-Net")
+
 #define OPTIONS(X)                                                                                           \
   DATA_OPTIONS(X)                                                                                            \
   COILS_OPTIONS(X)                                                                                           \
@@ -400,6 +411,7 @@ enum option_concern {
   SAMPLER_OPTIONS(X)                                                                                         \
   NETWORK_OPTIONS(X)                                                                                         \
   RECONSTRUCT_OPTIONS(X)                                                                                     \
+  VARNET_OPTIONS(X)                                                                                          \
   POLICY_OPTIONS(X)                                                                                          \
   REWARD_OPTIONS(X)                                                                                          \
   EVALUATE_OPTIONS(X)                                                                                        \
@@ -429,6 +441,7 @@ struct options {
   struct { SAMPLER_OPTIONS(X) } sampler;
   struct { NETWORK_OPTIONS(X) } network;
   struct { RECONSTRUCT_OPTIONS(X) } reconstruct;
+  struct { VARNET_OPTIONS(X) } varnet;
   struct { POLICY_OPTIONS(X) } policy;
   struct { REWARD_OPTIONS(X) } reward;
   struct { EVALUATE_OPTIONS(X) } evaluate;
@@ -457,7 +470,8 @@ enum coils_maps { MAPS_NONE, MAPS_PRESCAN, MAPS_ACQUIRED, MAPS_FILE, MAPS_ONES }
 enum coils_combine { COMBINE_RSS, COMBINE_MAPS };
 enum coils_whiten { WHITEN_NONE, WHITEN_EDGE, WHITEN_NOISE };
 enum data_range { RANGE_VOLUME, RANGE_SLICE, RANGE_ATTRIBUTE };
-enum reconstruct_method { RECONSTRUCT_AUTO, RECONSTRUCT_ZERO_FILLED, RECONSTRUCT_NETWORK, RECONSTRUCT_CG_SENSE, RECONSTRUCT_TV, RECONSTRUCT_WAVELET };
+enum reconstruct_method { RECONSTRUCT_AUTO, RECONSTRUCT_ZERO_FILLED, RECONSTRUCT_NETWORK, RECONSTRUCT_CG_SENSE, RECONSTRUCT_TV, RECONSTRUCT_WAVELET, RECONSTRUCT_VARNET };
+enum varnet_sense { SENSE_NETWORK, SENSE_MAPS };
 enum network_input { INPUT_MAGNITUDE, INPUT_COMPLEX };
 enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
 /* systems/sampling/geometry.h; pairs are lines of acquisition.pairs, which scan_geometry (scan_shape.h) tells. */

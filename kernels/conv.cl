@@ -90,10 +90,11 @@ INLINE void convolve(__global const float *input, __global const float *weight, 
   }
 }
 
-/* A row is a tile: strips fastest, then line pairs, blocks of output channels, images. */
+/* A row is a tile: strips fastest, then line pairs, blocks of output channels, images. Where it is not biased, `bias` is
+ * not read. */
 __kernel void conv_forward(__global const float *restrict input, __global const float *restrict weight,
                            __global const float *restrict bias, __global float *restrict output, uint inputs,
-                           uint outputs, uint height, uint width, uint size, uint rows) {
+                           uint outputs, uint height, uint width, uint size, uint biased, uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
   tile at = find_tile(row, outputs, height, width);
@@ -102,7 +103,7 @@ __kernel void conv_forward(__global const float *restrict input, __global const 
 #pragma unroll
   for (uint o = 0u; o < OUTPUTS; o++)
 #pragma unroll
-    for (uint l = 0u; l < LINES; l++) sum[o][l] = (float8)bias[min(at.output + o, outputs - 1u)];
+    for (uint l = 0u; l < LINES; l++) sum[o][l] = (float8)(biased ? bias[min(at.output + o, outputs - 1u)] : 0.0f);
   convolve(input, weight, order, at, inputs, outputs, height, width, size, sum);
 #pragma unroll
   for (uint o = 0u; o < OUTPUTS; o++)

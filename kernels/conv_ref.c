@@ -39,7 +39,7 @@ void conv_forward_reference(const struct host_args *args) {
     for (size_t o = 0; o < s.outputs; o++)
       for (size_t p = 0; p < plane; p++)
         output[(n * s.outputs + o) * plane + p] =
-            (float)(bias[o] + forward_at(input + n * s.inputs * plane, weight, &s, o, (long)(p / s.width),
+            (float)((args->value[9].u ? bias[o] : 0) + forward_at(input + n * s.inputs * plane, weight, &s, o, (long)(p / s.width),
                                          (long)(p % s.width)));
 }
 
@@ -156,6 +156,7 @@ static void prepare_tiles(struct host_args *args, struct random *random, int fir
 
 void conv_forward_prepare(struct host_args *args, struct random *random) {
   prepare_tiles(args, random, 4, false);
+  args->value[9].u = below(random, 2);
 }
 
 void conv_backward_prepare(struct host_args *args, struct random *random) {

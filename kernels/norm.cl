@@ -1,10 +1,9 @@
-/* Instance normalisation without affine: every plane (one channel of one image) to mean 0 and variance 1 with
- * the biased variance and eps 1e-5. A work-group takes a plane; its items take strips of eight pixels. Below,
+/* Instance normalisation without affine: every plane (one channel of one image) to mean 0 and variance 1, of
+ * `pixels` less so many degrees of freedom. A work-group takes a plane; its items take strips of eight pixels. Below,
  * the same of whole images as reconstructors see them. */
 
 #define GROUP 64
 #define STRIP 8
-#define EPSILON 1e-5f
 
 INLINE float strip_sum(float8 v) {
   float4 half_sum = v.lo + v.hi;
@@ -21,7 +20,7 @@ INLINE uint find_rest(uint pixels, uint item) {
  * and 1/sqrt(variance + eps) of every plane. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 norm_forward(__global const float *restrict input, __global float *restrict output,
-             __global float2 *restrict statistics, uint pixels, uint rows) {
+             __global float2 *restrict statistics, uint pixels, uint less, float epsilon, uint rows) {
   __local float scratch[GROUP];
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), rest = find_rest(pixels, item);
   if (row >= rows) return;
@@ -35,19 +34,19 @@ norm_forward(__global const float *restrict input, __global float *restrict outp
     square += gap * gap;
   }
   float last = rest < pixels ? plane[rest] - mean : 0.0f;
-  float variance = group_sum(strip_sum(square) + last * last, scratch) / (float)pixels;
-  float scale = 1.0f / sqrt(variance + EPSILON);
+  float variance = group_sum(strip_sum(square) + last * last, scratch) / (float)(pixels - less) + epsilon;
+  float scale = variance > 0.0f ? 1.0f / sqrt(variance) : 0.0f;
   for (uint i = item * STRIP; i + STRIP <= pixels; i += GROUP * STRIP)
     vstore8((vload8(0, plane + i) - mean) * scale, 0, to + i);
   if (rest < pixels) to[rest] = last * scale;
   if (item == 0u) statistics[row] = (float2)(mean, scale);
 }
 
-/* dx = scale * (dy - mean(dy) - y * mean(dy * y)), y the normalised output. */
+/* dx = scale * (dy - mean(dy) - y * sum(dy * y) / (pixels - less)), y the normalised output. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 norm_backward(__global const float *restrict output, __global const float *restrict output_gradient,
               __global const float2 *restrict statistics, __global float *restrict input_gradient,
-              uint pixels, uint add, uint rows) {
+              uint pixels, uint less, uint add, uint rows) {
   __local float scratch[GROUP];
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), rest = find_rest(pixels, item);
   if (row >= rows) return;
@@ -61,7 +60,7 @@ norm_backward(__global const float *restrict output, __global const float *restr
   }
   float last = rest < pixels ? dy[rest] : 0.0f, last_output = rest < pixels ? y[rest] : 0.0f;
   float mean = group_sum(strip_sum(sum) + last, scratch) / (float)pixels;
-  float share = group_sum(strip_sum(product) + last * last_output, scratch) / (float)pixels;
+  float share = group_sum(strip_sum(product) + last * last_output, scratch) / (float)(pixels - less);
   float scale = statistics[row].y;
   for (uint i = item * STRIP; i + STRIP <= pixels; i += GROUP * STRIP) {
     float8 slope = scale * (vload8(0, dy + i) - mean - vload8(0, y + i) * share);

@@ -11,7 +11,8 @@ void norm_forward_reference(const struct host_args *args) {
     for (size_t i = 0; i < pixels; i++) mean += x[i];
     mean /= (double)pixels;
     for (size_t i = 0; i < pixels; i++) variance += (x[i] - mean) * (x[i] - mean);
-    double scale = 1 / sqrt(variance / (double)pixels + 1e-5);
+    variance = variance / (double)(pixels - args->value[4].u) + args->value[5].f;
+    double scale = variance > 0 ? 1 / sqrt(variance) : 0;
     for (size_t i = 0; i < pixels; i++) y[i] = (float)((x[i] - mean) * scale);
     statistics[0] = (float)mean;
     statistics[1] = (float)scale;
@@ -31,9 +32,9 @@ void norm_backward_reference(const struct host_args *args) {
       share += (double)dy[i] * y[i];
     }
     mean /= (double)pixels;
-    share /= (double)pixels;
+    share /= (double)(pixels - args->value[5].u);
     for (size_t i = 0; i < pixels; i++)
-      dx[i] = (float)((args->value[5].u ? dx[i] : 0) + statistics[1] * (dy[i] - mean - y[i] * share));
+      dx[i] = (float)((args->value[6].u ? dx[i] : 0) + statistics[1] * (dy[i] - mean - y[i] * share));
   }
 }
 
@@ -88,11 +89,14 @@ static uint32_t some_pixels(struct host_args *args, struct random *random) {
 
 void norm_forward_prepare(struct host_args *args, struct random *random) {
   args->value[3].u = some_pixels(args, random);
+  args->value[4].u = random_u32(random) % 2;
+  args->value[5].f = args->value[4].u ? 0 : 1e-5f;
 }
 
 void norm_backward_prepare(struct host_args *args, struct random *random) {
   args->value[4].u = some_pixels(args, random);
   args->value[5].u = random_u32(random) % 2;
+  args->value[6].u = random_u32(random) % 2;
 }
 
 /* Images of different scale and offset, one of them constant, some with pixels that are clamped. Backward

@@ -74,6 +74,39 @@ __kernel void pool_backward(__global const float *restrict input,
   store_pairs(to + corner + width, select(none, slope, third), select(none, slope, fourth), add);
 }
 
+/* Mean of 2x2; an odd last line or column is left out. A row is four pixels of the output. */
+__kernel void average_forward(__global const float *restrict input, __global float *restrict output, uint height,
+                              uint width, uint rows) {
+  uint row = (uint)get_global_id(0), out_width = width / 2u, out_height = height / 2u;
+  if (row >= rows) return;
+  uint strips = (out_width + 3u) / 4u, x = row % strips * 4u, line = row / strips;
+  uint y = line % out_height, plane = line / out_height;
+  __global const float *from = input + (plane * height + 2u * y) * width;
+  __global float *to = output + line * out_width;
+  if (x + 4u <= out_width) {
+    float8 sum = vload8(0, from + 2u * x) + vload8(0, from + width + 2u * x);
+    vstore4(0.25f * (sum.even + sum.odd), 0, to + x);
+    return;
+  }
+  for (; x < out_width; x++) {
+    __global const float *corner = from + 2u * x;
+    to[x] = 0.25f * ((corner[0] + corner[width]) + (corner[1] + corner[width + 1u]));
+  }
+}
+
+/* A quarter of the output's gradient to each of its 2x2 pixels; 0 at an odd edge. A row is eight pixels of the input. */
+__kernel void average_backward(__global const float *restrict output_gradient, __global float *restrict input_gradient,
+                               uint height, uint width, uint add, uint rows) {
+  uint row = (uint)get_global_id(0), out_width = width / 2u, out_height = height / 2u;
+  if (row >= rows) return;
+  uint strips = (width + 7u) / 8u, x = row % strips * 8u, line = row / strips;
+  uint y = line % height / 2u, plane = line / height;
+  __global const float *from = output_gradient + (plane * out_height + min(y, out_height - 1u)) * out_width;
+  float4 slope = (float4)0.0f;
+  if (y < out_height) slope = 0.25f * load_eight(from, x / 2u, out_width).lo;
+  add_eight(input_gradient + line * width, x, width, slope.xxyyzzww, add);
+}
+
 /* One output line: three quarters of the near input line, one of the far one, and the same along x. */
 INLINE void up_sample_line(__global const float *near, __global const float *far, __global float *to, uint x,
                            uint width) {

@@ -37,6 +37,31 @@ void pool_backward_reference(const struct host_args *args) {
         to[p * pixels + first_largest((const float *)args->in[0] + p * pixels, width, y, x)] += *slope++;
 }
 
+void average_forward_reference(const struct host_args *args) {
+  size_t height = args->value[2].u, width = args->value[3].u, high = height / 2, wide = width / 2;
+  size_t planes = args->rows / (high * divide_up(wide, 4));
+  float *to = args->out[1];
+  for (size_t p = 0; p < planes; p++)
+    for (size_t y = 0; y < high; y++)
+      for (size_t x = 0; x < wide; x++) {
+        const float *corner = (const float *)args->in[0] + (p * height + 2 * y) * width + 2 * x;
+        *to++ = (float)(((double)corner[0] + corner[1] + corner[width] + corner[width + 1]) / 4);
+      }
+}
+
+void average_backward_reference(const struct host_args *args) {
+  size_t height = args->value[2].u, width = args->value[3].u, high = height / 2, wide = width / 2;
+  size_t planes = args->rows / (height * divide_up(width, 8));
+  float *to = args->out[1];
+  for (size_t p = 0; p < planes; p++)
+    for (size_t y = 0; y < height; y++)
+      for (size_t x = 0; x < width; x++, to++) {
+        bool seen = y / 2 < high && x / 2 < wide;
+        float slope = seen ? ((const float *)args->in[0])[(p * high + y / 2) * wide + x / 2] / 4 : 0;
+        *to = (args->value[4].u ? *to : 0) + slope;
+      }
+}
+
 /* Weight of input `coarse` in output `fine`, from the definition: the centre of output f lies at (f + 1/2) /
  * 2
  * - 1/2 in the input, which is clamped to the edge. */
@@ -122,6 +147,18 @@ void pool_forward_prepare(struct host_args *args, struct random *random) {
   split(args->rows, factors, random);
   args->value[2].u = 2 * factors[0] + below(random, 2);
   args->value[3].u = 2 * (4 * factors[1] - below(random, 4)) + below(random, 2);
+}
+
+void average_forward_prepare(struct host_args *args, struct random *random) {
+  pool_forward_prepare(args, random);
+}
+
+void average_backward_prepare(struct host_args *args, struct random *random) {
+  uint32_t factors[2];
+  split(args->rows, factors, random);
+  args->value[2].u = factors[0] > 1 ? factors[0] : (uint32_t)args->rows;
+  args->value[3].u = 8 * (uint32_t)(args->rows / args->value[2].u) - below(random, 7);
+  args->value[4].u = below(random, 2);
 }
 
 /* Few different values: ties. */

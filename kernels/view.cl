@@ -24,3 +24,41 @@ view_present(__global const uint *restrict slice, __global const uchar *restrict
     planes[to + pixels + i] = value.y;
   }
 }
+
+/* What is of every coil of a slice, as planes of real and imaginary parts of `most` coils, [scan][coil][2][height][width]:
+ * form 0, k-space in units of the image, the origin in the middle, 0 where the mask (as above) says so; 1, maps; 2, 1.
+ * `stride` coils lie between slices; those that a slice lacks are 0. A work-group takes a coil of a scan. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+view_coils(__global const uint *restrict slice, __global const uchar *restrict mask,
+           __global const uint *restrict coils, __global const float2 *restrict values,
+           __global const float *restrict unit, __global float *restrict planes, uint height, uint width, uint first,
+           uint masked, uint stride, uint most, uint form, uint rows) {
+  uint row = (uint)get_group_id(0), pixels = height * width;
+  if (row >= rows) return;
+  uint scan = row / most, coil = row % most, at = slice[scan + first];
+  bool there = coil < (stride > 1u ? min(coils[at], stride) : 1u);
+  __global const uchar *taken = mask + (size_t)(scan + first) * masked;
+  size_t from = ((size_t)at * stride + (there ? coil : 0u)) * pixels, to = (size_t)row * 2u * pixels;
+  float factor = form == 0u ? unit[at] : 1.0f;
+  for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
+    uint y = i / width, x = i % width;
+    uint corner = (y + height - height / 2u) % height * width + (x + width - width / 2u) % width;
+    float2 value = (float2)(0.0f, 0.0f);
+    if (there && form == 2u) value.x = 1.0f;
+    if (there && form != 2u && (!masked || taken[i % masked])) value = factor * values[from + (form ? i : corner)];
+    planes[to + i] = value.x;
+    planes[to + pixels + i] = value.y;
+  }
+}
+
+/* The masks of scans as numbers, and mean and deviation of their slices. A work-group takes a scan. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+view_masks(__global const uint *restrict slice, __global const uchar *restrict mask, __global const float *restrict mean,
+           __global const float *restrict std, __global float *restrict taken, __global float2 *restrict units,
+           uint entries, uint first, uint rows) {
+  uint row = (uint)get_group_id(0);
+  if (row >= rows) return;
+  for (uint i = (uint)get_local_id(0); i < entries; i += GROUP)
+    taken[(size_t)row * entries + i] = mask[(size_t)(row + first) * entries + i] ? 1.0f : 0.0f;
+  if (get_local_id(0) == 0u) units[row] = (float2)(mean[slice[row + first]], std[slice[row + first]]);
+}

@@ -1,4 +1,5 @@
 #include "components/components.h"
+#include "kernels/divisor.h"
 #include "kernels/kernels.h"
 
 /* Frequency (y - height / 2, x - width / 2), which the column has at that place modulo height and width. */
@@ -36,4 +37,77 @@ void view_present_prepare(struct host_args *args, struct random *random) {
   args->value[7].u = random_u32(random) % 4;
   args->value[8].u = random_u32(random) % 2 * args->value[6].u;
   if (args->actions == args->height * args->width) args->value[8].u *= height;
+}
+
+/* One pixel of a coil of a slice; the place of a frequency is the column's modulo height and width. */
+static void take_pixel(const struct host_args *args, size_t from, long y, long x, float factor, float value[2]) {
+  long height = args->value[6].u, width = args->value[7].u, v = y, u = x;
+  if (args->value[12].u == 0) {
+    v = (y - height / 2 + height) % height;
+    u = (x - width / 2 + width) % width;
+  }
+  for (size_t part = 0; part < 2; part++)
+    value[part] = args->value[12].u == 2 ? part == 0
+                                         : factor * ((const float *)args->in[3])[2 * (from + (size_t)(v * width + u)) + part];
+}
+
+void view_coils_reference(const struct host_args *args) {
+  size_t height = args->value[6].u, width = args->value[7].u, first = args->value[8].u, entries = args->value[9].u,
+         stride = args->value[10].u, most = args->value[11].u, pixels = height * width;
+  for (size_t row = 0; row < args->rows; row++) {
+    size_t scan = row / most, coil = row % most, at = ((const uint32_t *)args->in[0])[scan + first];
+    size_t coils = stride > 1 ? ((const uint32_t *)args->in[2])[at] : 1;
+    float *planes = (float *)args->out[5] + 2 * row * pixels, factor = 1;
+    if (args->value[12].u == 0) factor = ((const float *)args->in[4])[at];
+    for (size_t i = 0; i < pixels; i++) {
+      float value[2] = {0, 0};
+      bool left_out = entries && args->value[12].u != 2 &&
+                      !((const uint8_t *)args->in[1])[(scan + first) * entries + i % entries];
+      if (coil < coils && coil < (stride > 1 ? stride : 1) && !left_out)
+        take_pixel(args, (at * stride + coil) * pixels, (long)(i / width), (long)(i % width), factor, value);
+      planes[i] = value[0];
+      planes[pixels + i] = value[1];
+    }
+  }
+}
+
+static void prepare_slices(struct host_args *args, struct random *random) {
+  for (size_t row = 0; row < args->rows + 3; row++)
+    ((uint32_t *)args->in[0])[row] = random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
+  for (size_t i = 0; i < (args->rows + 3) * args->actions; i++)
+    ((uint8_t *)args->in[1])[i] = random_u32(random) % 2;
+}
+
+void view_coils_prepare(struct host_args *args, struct random *random) {
+  uint32_t most = some_divisor(args->rows, random), scans = (uint32_t)args->rows / most;
+  prepare_slices(args, random);
+  for (size_t row = 0; row < args->table_rows[TABLE_SLICE]; row++) {
+    ((uint32_t *)args->in[2])[row] = 1 + random_u32(random) % 3;
+    ((float *)args->in[4])[row] = random_u32(random) % 2 ? 0.125f : 4;
+  }
+  args->value[6].u = 1 + random_u32(random) % (uint32_t)args->height;
+  args->value[7].u = 1 + random_u32(random) % (uint32_t)args->width;
+  args->value[8].u = random_u32(random) % ((uint32_t)args->rows - scans + 4);
+  args->value[9].u = random_u32(random) % 2 * args->value[7].u;
+  if (args->actions == args->height * args->width) args->value[9].u *= args->value[6].u;
+  args->value[10].u = 1 + random_u32(random) % 3;
+  args->value[11].u = most;
+  args->value[12].u = random_u32(random) % 3;
+}
+
+void view_masks_reference(const struct host_args *args) {
+  size_t entries = args->value[6].u, first = args->value[7].u;
+  for (size_t row = 0; row < args->rows; row++) {
+    size_t at = ((const uint32_t *)args->in[0])[row + first];
+    const uint8_t *mask = (const uint8_t *)args->in[1] + (row + first) * entries;
+    for (size_t i = 0; i < entries; i++) ((float *)args->out[4])[row * entries + i] = mask[i] != 0;
+    ((float *)args->out[5])[2 * row] = ((const float *)args->in[2])[at];
+    ((float *)args->out[5])[2 * row + 1] = ((const float *)args->in[3])[at];
+  }
+}
+
+void view_masks_prepare(struct host_args *args, struct random *random) {
+  prepare_slices(args, random);
+  args->value[6].u = (uint32_t)args->actions;
+  args->value[7].u = random_u32(random) % 4;
 }

@@ -6,6 +6,7 @@
 #include "systems/networks/net_loupe.h"
 #include "systems/networks/net_tau.h"
 #include "systems/networks/net_unet.h"
+#include "systems/networks/op_coils.h"
 #include "systems/networks/op_sampler.h"
 #include "tests/support.h"
 
@@ -37,7 +38,7 @@ static double conv_at(const struct reference *r, const struct node *node, const 
   const struct tensor_shape *in = &r->graph->node[node->input[0].node].shape;
   const double *weight = r->parameter[node->weight];
   int reach = node->size / 2;
-  double sum = r->parameter[node->bias][out];
+  double sum = node->plain ? 0 : r->parameter[node->bias][out];
   for (int i = 0; i < in->channels; i++)
     for (int dy = -reach; dy <= reach; dy++)
       for (int dx = -reach; dx <= reach; dx++)
@@ -46,11 +47,22 @@ static double conv_at(const struct reference *r, const struct node *node, const 
   return sum;
 }
 
-static double norm_at(const double *plane, int pixels, double value) {
+static double transposed_at(const struct reference *r, const struct node *node, const double *image, int out, int y,
+                            int x) {
+  const struct tensor_shape *in = &r->graph->node[node->input[0].node].shape;
+  const double *weight = r->parameter[node->weight];
+  double sum = 0;
+  for (int i = 0; i < in->channels; i++)
+    sum += weight[(i * node->shape.channels + out) * 4 + y % 2 * 2 + x % 2] *
+           image[(i * in->height + y / 2) * in->width + x / 2];
+  return sum;
+}
+
+static double norm_at(const double *plane, int pixels, double value, int freedom, double epsilon) {
   double mean = 0, variance = 0;
   for (int i = 0; i < pixels; i++) mean += plane[i] / pixels;
-  for (int i = 0; i < pixels; i++) variance += (plane[i] - mean) * (plane[i] - mean) / pixels;
-  return (value - mean) / sqrt(variance + 1e-5);
+  for (int i = 0; i < pixels; i++) variance += (plane[i] - mean) * (plane[i] - mean) / freedom;
+  return (value - mean) / sqrt(variance + epsilon);
 }
 
 static double standard_at(const double *image, int pixels, double value) {
@@ -169,19 +181,90 @@ static double planes_at(const struct reference *r, const struct node *node, size
   return r->value[node->input[c / 2].node][(2 * image + (size_t)c % 2) * pixels + place];
 }
 
+/* ---- operations of several coils ----------------------------------------------------------------------- */
+
+/* A value of copy `copy` of all of the batch, of the node's input k. */
+static double input_at(const struct reference *r, const struct node *node, int k, size_t copy, int c, size_t pixel) {
+  const struct tensor_shape *shape = &r->graph->node[node->input[k].node].shape;
+  size_t pixels = (size_t)(shape->height * shape->width);
+  return r->value[node->input[k].node][(copy * (size_t)shape->channels + (size_t)c) * pixels + pixel];
+}
+
+static double spread_at(const struct reference *r, const struct node *node, size_t copy, int c, size_t pixel) {
+  size_t image = copy / (size_t)node->copies;
+  double re = input_at(r, node, 0, copy, 0, pixel), im = input_at(r, node, 0, copy, 1, pixel);
+  return re * input_at(r, node, 1, image, c, pixel) + (c ? im : -im) * input_at(r, node, 1, image, 1 - c, pixel);
+}
+
+static double gather_at(const struct reference *r, const struct node *node, size_t image, int c, size_t pixel) {
+  size_t coils = (size_t)r->graph->node[node->input[0].node].copies;
+  double sum = 0;
+  for (size_t copy = image * coils; copy < (image + 1) * coils; copy++) {
+    double re = input_at(r, node, 0, copy, 0, pixel), im = input_at(r, node, 0, copy, 1, pixel);
+    sum += re * input_at(r, node, 1, copy, c, pixel) + (c ? -im : im) * input_at(r, node, 1, copy, 1 - c, pixel);
+  }
+  return sum;
+}
+
+static double root_at(const struct reference *r, const struct node *node, size_t image, size_t pixel) {
+  const struct node *coils = &r->graph->node[node->input[0].node];
+  double sum = 0;
+  for (size_t copy = image * (size_t)coils->copies; copy < (image + 1) * (size_t)coils->copies; copy++)
+    for (int c = 0; c < coils->shape.channels; c++) sum += pow(input_at(r, node, 0, copy, c, pixel), 2);
+  return sqrt(sum);
+}
+
+static double consistency_at(const struct reference *r, const struct node *node, size_t copy, int c, size_t pixel) {
+  size_t entries = elements(r, node->input[2].node), image = copy / (size_t)node->copies;
+  double value = input_at(r, node, 0, copy, c, pixel), gap = value - input_at(r, node, 1, copy, c, pixel);
+  return value - *r->parameter[node->weight] * r->value[node->input[2].node][image * entries + pixel % entries] * gap;
+}
+
+static double middle_at(const double *mask, int width, int x) {
+  int left = 0, right = 0, middle = width / 2;
+  while (left < middle && mask[middle - 1 - left] != 0) left++;
+  while (middle + right < width && mask[middle + right] != 0) right++;
+  int count = 2 * (left < right ? left : right), first = (width - (count ? count : 1) + 1) / 2;
+  return x >= first && x < first + (count ? count : 1);
+}
+
+static bool is_of_coils(const struct op_desc *op) {
+  const struct op_desc *const *row = op_coil_table;
+  while (*row && *row != op) row++;
+  return *row;
+}
+
+/* One output value of one copy of all images'. */
+static double coil_node_at(const struct reference *r, const struct node *node, size_t copy, int c, int y, int x) {
+  size_t pixel = (size_t)(y * node->shape.width + x), image = copy / (size_t)node->copies;
+  if (node->op == &op_coil_spread) return spread_at(r, node, copy, c, pixel);
+  if (node->op == &op_coil_gather) return gather_at(r, node, copy, c, pixel);
+  if (node->op == &op_coil_root) return root_at(r, node, copy, pixel);
+  if (node->op == &op_coil_unit) return input_at(r, node, 0, copy, c, pixel) / root_at(r, node, image, pixel);
+  if (node->op == &op_consistency) return consistency_at(r, node, copy, c, pixel);
+  if (node->op == &op_units) {
+    const double *units = r->value[node->input[1].node] + 2 * image;
+    return units[1] > 0 ? (input_at(r, node, 0, copy, c, pixel) - units[0]) / units[1] : 0;
+  }
+  return middle_at(r->value[node->input[0].node] + copy * (size_t)node->shape.width, node->shape.width, x);
+}
+
 /* One output value of one image. */
 static double node_at(const struct reference *r, const struct node *node, size_t image, int c, int y, int x) {
+  if (is_of_coils(node->op)) return coil_node_at(r, node, image, c, y, x);
   if (node->op == &op_learned)
     return r->parameter[node->weight][(c * node->shape.height + y) * node->shape.width + x];
   const struct tensor_shape *in = &r->graph->node[node->input[0].node].shape;
   const double *whole = r->value[node->input[0].node] + image * elements(r, node->input[0].node);
+  size_t other = node->op == &op_multiply ? image / (size_t)node->copies : image;
   const double *second =
-      node->inputs > 1 ? r->value[node->input[1].node] + image * elements(r, node->input[1].node) : NULL;
+      node->inputs > 1 ? r->value[node->input[1].node] + other * elements(r, node->input[1].node) : NULL;
   int pixels = in->height * in->width;
   if (node->op == &op_log_softmax) return log_softmax_at(whole, second, in->channels, c);
   if (node->op == &op_fourier) return transform_at(whole, in, -1, c, y, x);
   if (node->op == &op_inverse_fourier) return transform_at(whole, in, 1, c, y, x);
   if (node->op == &op_conv) return conv_at(r, node, whole, c, y, x);
+  if (node->op == &op_transposed) return transposed_at(r, node, whole, c, y, x);
   if (node->op == &op_linear) return linear_at(r, node, whole, c);
   if (node->op == &op_planes) return planes_at(r, node, image, c, y, x);
   if (node->op == &op_share)
@@ -200,9 +283,15 @@ static double node_at(const struct reference *r, const struct node *node, size_t
     const double *corner = plane + 2 * y * in->width + 2 * x;
     return fmax(fmax(corner[0], corner[1]), fmax(corner[in->width], corner[in->width + 1]));
   }
+  if (node->op == &op_average) {
+    const double *corner = plane + 2 * y * in->width + 2 * x;
+    return (corner[0] + corner[1] + corner[in->width] + corner[in->width + 1]) / 4;
+  }
   double value = plane[y * in->width + x];
   if (node->op == &op_restore) return restored_at(second, in->channels * pixels, value);
-  if (node->op == &op_norm) return norm_at(plane, pixels, value);
+  if (node->op == &op_restore_planes) return restored_at(second + c * pixels, pixels, value);
+  if (node->op == &op_norm) return norm_at(plane, pixels, value, pixels, 1e-5);
+  if (node->op == &op_normalise) return norm_at(plane, pixels, value, pixels - 1, 0);
   if (node->op == &op_multiply)
     return value * second[(size_t)(y * in->width + x) % elements(r, node->input[1].node)];
   if (node->op == &op_scale) return node->slope * value;
@@ -221,7 +310,8 @@ static double node_at(const struct reference *r, const struct node *node, size_t
 
 /* Draws of the device, and values that stop the gradient, stay as they are. */
 static bool is_fixed(const struct reference *r, const struct node *node) {
-  return !node->op || node->op == &op_exact_threshold || (r->smooth && node->op == &op_detach);
+  return !node->op || node->op == &op_exact_threshold ||
+         (r->smooth && (node->op == &op_detach || node->op == &op_middle));
 }
 
 static void run_reference(struct reference *r) {
@@ -229,7 +319,7 @@ static void run_reference(struct reference *r) {
     const struct node *node = &r->graph->node[i];
     double *to = r->value[i];
     if (is_fixed(r, node)) continue;
-    for (size_t image = 0; image < BATCH; image++)
+    for (size_t image = 0; image < BATCH * (size_t)node->copies; image++)
       for (int c = 0; c < node->shape.channels; c++)
         for (int y = 0; y < node->shape.height; y++)
           for (int x = 0; x < node->shape.width; x++) *to++ = node_at(r, node, image, c, y, x);
@@ -270,7 +360,7 @@ static float *read_floats(struct bench *bench, cl_mem from, size_t count) {
 }
 
 static size_t count_values(const struct bench *bench, tensor x) {
-  return BATCH * graph_elements(bench->graph, x);
+  return BATCH * graph_values(bench->graph, x);
 }
 
 static bool is_input(const struct bench *bench, int node) {
@@ -533,6 +623,87 @@ static tensor build_step_shared(struct graph *graph, tensor x) {
   return concat(graph, build_step(graph, x), sigmoid(graph, x));
 }
 
+static tensor build_plain(struct graph *graph, tensor x) {
+  return conv2d_plain(graph, conv2d_plain(graph, x, "a", 5, 3), "b", 2, 1);
+}
+
+static tensor build_transposed(struct graph *graph, tensor x) {
+  return conv_transposed(graph, x, "up", 5);
+}
+
+static tensor build_transposed_shared(struct graph *graph, tensor x) {
+  return concat(graph, average_pool(graph, conv_transposed(graph, x, "up", 1)), sigmoid(graph, x));
+}
+
+static tensor build_average(struct graph *graph, tensor x) {
+  return average_pool(graph, x);
+}
+
+static tensor build_normalise(struct graph *graph, tensor x) {
+  return normalise_planes(graph, x);
+}
+
+static tensor build_restore_planes(struct graph *graph, tensor x) {
+  return restore_planes(graph, concat(graph, normalise_planes(graph, x), sigmoid(graph, x)), concat(graph, x, x));
+}
+
+enum { COILS = 3 };
+
+static tensor coils_like(struct graph *graph, tensor x, const char *name) {
+  const struct tensor_shape *shape = &graph_node(graph, x)->shape;
+  return graph_input_copies(graph, name, COILS, shape->channels, shape->height, shape->width);
+}
+
+static tensor build_spread(struct graph *graph, tensor x) {
+  return coil_spread(graph, coils_like(graph, x, "maps"), x);
+}
+
+/* Maps and image have other consumers. */
+static tensor build_gather(struct graph *graph, tensor x) {
+  tensor maps = coils_like(graph, x, "maps"), spread = coil_spread(graph, maps, x);
+  return concat(graph, coil_gather(graph, maps, add(graph, spread, coils_like(graph, x, "coils"))), x);
+}
+
+static tensor build_root(struct graph *graph, tensor x) {
+  tensor coils = build_spread(graph, x);
+  return concat(graph, coil_root(graph, coils), coil_root(graph, sigmoid(graph, coils)));
+}
+
+static tensor build_unit(struct graph *graph, tensor x) {
+  tensor coils = build_spread(graph, x);
+  return concat(graph, coil_unit(graph, coils), coils);
+}
+
+static tensor keep_to(struct graph *graph, tensor x, tensor mask) {
+  tensor coils = build_spread(graph, x), acquired = coils_like(graph, x, "acquired");
+  tensor twice = consistency(graph, consistency(graph, coils, acquired, mask, "step.a"), acquired, mask, "step.b");
+  return add(graph, twice, multiply(graph, coils, mask));
+}
+
+static tensor build_consistency(struct graph *graph, tensor x) {
+  return keep_to(graph, x, graph_input(graph, "mask", 1, 1, graph_node(graph, x)->shape.width));
+}
+
+static tensor build_consistency_of_points(struct graph *graph, tensor x) {
+  const struct tensor_shape *shape = &graph_node(graph, x)->shape;
+  return keep_to(graph, x, graph_input(graph, "mask", 1, shape->height, shape->width));
+}
+
+static tensor build_units(struct graph *graph, tensor x) {
+  return concat(graph, in_units(graph, x, graph_input(graph, "units", 2, 1, 1)), x);
+}
+
+static tensor build_middle(struct graph *graph, tensor x) {
+  return multiply(graph, x, mask_middle(graph, graph_input(graph, "taken", 1, 1, graph_node(graph, x)->shape.width)));
+}
+
+/* Convolutions of copies have the same parameters. */
+static tensor build_copies(struct graph *graph, tensor x) {
+  tensor coils = inverse_fourier(graph, build_spread(graph, x));
+  coils = restore_planes(graph, conv2d(graph, normalise_planes(graph, coils), "a", 2, 3), coils);
+  return add(graph, coils, conv_transposed(graph, average_pool(graph, coils), "b", 2));
+}
+
 static tensor build_learned(struct graph *graph, tensor x) {
   const struct tensor_shape *shape = &graph_node(graph, x)->shape;
   return add(graph, x, learned(graph, "values", shape->channels, shape->height, shape->width, 1));
@@ -769,6 +940,8 @@ static tensor build_shared(struct graph *graph, tensor x) {
 /* The rows of engine/graph, and those that stand beside a network. */
 static void expect_all_tried(void) {
   assert_true(is_tried(&op_planes));
+  for (const struct op_desc *const *op = op_coil_table; *op; op++)
+    if (!is_tried(*op)) fail_msg("no case has operation %s", (*op)->name);
   for (const struct op_desc *const *op = op_table; *op; op++)
     if (!is_tried(*op)) fail_msg("no case has operation %s", (*op)->name);
 }
@@ -782,7 +955,12 @@ static void test_operations(void **state) {
   } cases[] = {{"conv 3x3", build_conv3, 3, 7, 11},
                {"conv 3x3 on one line", build_conv3, 1, 1, 17},
                {"conv 1x1", build_conv1, 3, 5, 8},
+               {"conv without bias", build_plain, 3, 7, 11},
+               {"transposed conv", build_transposed, 3, 5, 11},
+               {"transposed conv, shared input", build_transposed_shared, 5, 3, 8},
                {"norm", build_norm, 3, 5, 7},
+               {"normalise", build_normalise, 3, 5, 7},
+               {"restore planes", build_restore_planes, 2, 5, 7},
                {"standardise", build_standardise, 2, 5, 7},
                {"standardise two pixels", build_standardise, 1, 1, 2},
                {"standardise, shared input", build_standardise_shared, 1, 7, 9},
@@ -792,6 +970,8 @@ static void test_operations(void **state) {
                {"sigmoid", build_sigmoid, 2, 5, 7},
                {"max pool", build_pool, 2, 6, 10},
                {"max pool, odd", build_pool, 2, 7, 11},
+               {"average pool", build_average, 2, 6, 20},
+               {"average pool, odd", build_average, 2, 7, 11},
                {"up-sample", build_up_sample, 2, 5, 7},
                {"up-sample of one pixel", build_up_sample, 2, 1, 1},
                {"concat", build_concat, 2, 5, 7},
@@ -844,6 +1024,15 @@ static void test_operations(void **state) {
                {"mask of points", build_points, 3, 5, 37},
                {"magnitude", build_magnitude, 2, 5, 7},
                {"masked image", build_masked_image, 2, 7, 9},
+               {"spread over coils", build_spread, 2, 5, 7},
+               {"gathered from coils", build_gather, 2, 5, 7},
+               {"root of coils", build_root, 2, 5, 7},
+               {"unit coils", build_unit, 2, 5, 7},
+               {"consistency", build_consistency, 2, 3, 5},
+               {"consistency of points", build_consistency_of_points, 2, 3, 5},
+               {"units", build_units, 1, 5, 7},
+               {"middle of a mask", build_middle, 2, 3, 9},
+               {"copies", build_copies, 2, 6, 10},
                {"shared inputs", build_shared, 2, 6, 10}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     print_message("%s\n", cases[i].name);
@@ -877,6 +1066,10 @@ static void check_adjoint(struct device *device, architecture *build, int channe
 static void test_adjoints(void **state) {
   check_adjoint(*state, build_conv3, 17, 37, 41);
   check_adjoint(*state, build_conv1, 9, 33, 29);
+  check_adjoint(*state, build_plain, 9, 33, 29);
+  check_adjoint(*state, build_transposed, 9, 17, 29);
+  check_adjoint(*state, build_average, 5, 31, 27);
+  check_adjoint(*state, build_spread, 2, 31, 27);
   check_adjoint(*state, build_up_sample, 5, 31, 27);
   check_adjoint(*state, build_concat, 3, 31, 27);
   check_adjoint(*state, build_pad, 3, 7, 8);

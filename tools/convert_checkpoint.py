@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Converts reconstructors between the public PyTorch checkpoints and ours.
+"""Converts reconstructors, U-Nets and variational networks, between the public PyTorch checkpoints and ours.
 
     convert_checkpoint.py IN.pt OUT.h5 [--size N] [--trust]
     convert_checkpoint.py IN.h5 OUT.pt [--module]
 
-IN.pt is a state dict, or a dict that holds one as 'model' or 'state_dict', with or without the prefix `module.`
-that data-parallel training leaves. --size N notes the side of the images it was trained on, so that another is
+IN.pt (or .ckpt) is a state dict, or a dict that holds one as 'model' or 'state_dict', with or without the prefix
+`module.` that data-parallel training leaves, or `varnet.` of fastMRI's Lightning module, whose other entries are left
+out. Which network it is follows from its names. --size N notes the side of the images it was trained on, so that another is
 refused. Missing, unexpected and mis-shaped tensors are listed and nothing is written (exit status 1).
 
 OUT.pt is {'model': state dict}; --module puts the prefix. The optimiser's state is not converted.
@@ -32,6 +33,9 @@ except ImportError as missing:
     stop(f"{missing}; install torch, h5py and numpy")
 
 FIRST = "down_sample_layers.0.layers.0.weight"
+CASCADE = "cascades.0.model.unet."
+SENSE = "sens_net.norm_unet.unet."
+PREFIXES = ("module.", "varnet.")
 
 
 def expected_shapes(channels, pools):
@@ -58,18 +62,78 @@ def expected_shapes(channels, pools):
     return shapes
 
 
+def complex_shapes(name, channels, pools):
+    """Those of a U-Net of a variational network (systems/networks/net_varnet.h)."""
+    shapes = {}
+
+    def block(place, inputs, outputs):
+        shapes[f"{name}{place}.layers.0.weight"] = (outputs, inputs, 3, 3)
+        shapes[f"{name}{place}.layers.4.weight"] = (outputs, outputs, 3, 3)
+
+    for i in range(pools):
+        block(f"down_sample_layers.{i}", channels << (i - 1) if i else 2, channels << i)
+    block("conv", channels << (pools - 1), channels << pools)
+    for i in range(pools):
+        outputs = channels << (pools - 1 - i)
+        shapes[f"{name}up_transpose_conv.{i}.layers.0.weight"] = (2 * outputs, outputs, 2, 2)
+        block(f"up_conv.{i}" + ("" if i < pools - 1 else ".0"), 2 * outputs, outputs)
+    shapes[f"{name}up_conv.{pools - 1}.1.weight"] = (2, channels, 1, 1)
+    shapes[f"{name}up_conv.{pools - 1}.1.bias"] = (2,)
+    return shapes
+
+
 def plain(name):
-    return name[len("module."):] if name.startswith("module.") else name
+    """A name without the prefixes that wrappers leave."""
+    for prefix in PREFIXES:
+        name = name[len(prefix):] if name.startswith(prefix) else name
+    return name
+
+
+def sizes(tensors, before):
+    """Channels and pools of the U-Net whose names start so."""
+    start = before + "down_sample_layers."
+    return tensors[before + FIRST].shape[0], len({name[len(start):].split(".")[0] for name in tensors
+                                                  if name.startswith(start)})
+
+
+class UNet:
+    """The U-Net of images that our checkpoints call unet."""
+
+    def __init__(self, tensors):
+        self.channels, self.pools = sizes(tensors, "")
+        self.shapes = expected_shapes(self.channels, self.pools)
+        self.text = f"U-Net, {self.channels} channels, {self.pools} pools"
+        self.kind = f"the U-Net of {self.channels} channels and {self.pools} pools"
+        self.facts = {"network": "unet", "network_channels": self.channels, "network_pools": self.pools}
+
+
+class VarNet:
+    """The variational network, with or without a network of sensitivities."""
+
+    def __init__(self, tensors):
+        self.cascades = len({name.split(".")[1] for name in tensors if name.startswith("cascades.")})
+        channels, pools = sizes(tensors, CASCADE)
+        maps = SENSE + FIRST not in tensors
+        sense = (8, 4) if maps else sizes(tensors, SENSE)
+        self.shapes = {} if maps else complex_shapes(SENSE, *sense)
+        for i in range(self.cascades):
+            self.shapes[f"cascades.{i}.dc_weight"] = (1,)
+            self.shapes.update(complex_shapes(f"cascades.{i}.model.unet.", channels, pools))
+        self.text = f"variational network, {self.cascades} cascades, {channels} channels, {pools} pools, " + (
+            "maps" if maps else f"sensitivities {sense[0]} channels, {sense[1]} pools")
+        self.kind = f"the {self.text}"
+        self.facts = {"network": "varnet", "network_cascades": self.cascades, "network_channels": channels,
+                      "network_pools": pools, "network_maps": int(maps), "network_sense_channels": sense[0],
+                      "network_sense_pools": sense[1]}
 
 
 def check(tensors, source):
-    """Channels and pools of the network; stops with the list of what does not belong together."""
-    if FIRST not in tensors:
+    """The network that the tensors are of; stops with the list of what does not belong together."""
+    if FIRST not in tensors and CASCADE + FIRST not in tensors:
         stop(f"{source} holds no {FIRST}: it is no U-Net of the public implementations; it holds "
              + (", ".join(sorted(tensors)[:8]) or "no tensor"))
-    channels = tensors[FIRST].shape[0]
-    pools = len({name.split(".")[1] for name in tensors if name.startswith("down_sample_layers.")})
-    shapes = expected_shapes(channels, pools)
+    network = (UNet if FIRST in tensors else VarNet)(tensors)
+    shapes = network.shapes
     lists = {
         "missing": [name for name in shapes if name not in tensors],
         "unexpected": [name for name in tensors if name not in shapes],
@@ -81,9 +145,9 @@ def check(tensors, source):
         for what, names in lists.items():
             for name in names:
                 print(f"{what}: {name}", file=sys.stderr)
-        stop(f"{source} is not the U-Net of {channels} channels and {pools} pools: "
+        stop(f"{source} is not {network.kind}: "
              + ", ".join(f"{len(names)} {what}" for what, names in lists.items()))
-    return channels, pools
+    return network
 
 
 def load(path, trust):
@@ -104,8 +168,10 @@ def read_pt(path, trust):
             content = content[key]
     if not isinstance(content, dict):
         stop(f"{path} holds a {type(content).__name__}, not a state dict")
-    return {plain(name): value.detach().to(torch.float32).numpy()
-            for name, value in content.items() if isinstance(value, torch.Tensor)}
+    tensors = {name: value for name, value in content.items() if isinstance(value, torch.Tensor)}
+    if any(name.startswith("varnet.") for name in tensors):  # beside it the Lightning module holds its loss
+        tensors = {name: value for name, value in tensors.items() if name.startswith("varnet.")}
+    return {plain(name): value.detach().to(torch.float32).numpy() for name, value in tensors.items()}
 
 
 def read_h5(path):
@@ -121,28 +187,27 @@ def read_h5(path):
 
 
 def write_h5(path, tensors, size):
-    channels, pools = check(tensors, "the checkpoint")
+    network = check(tensors, "the checkpoint")
     beside = f"{path}.{os.getpid()}.part"
     with h5py.File(beside, "w") as file:
-        for name in expected_shapes(channels, pools):
+        for name in network.shapes:
             file.create_dataset("param/" + name, data=tensors[name])
-        file.attrs["network"] = "unet"
-        file.attrs["network_channels"] = float(channels)
-        file.attrs["network_pools"] = float(pools)
+        for name, value in network.facts.items():
+            file.attrs[name] = value if isinstance(value, str) else float(value)
         if size:
             file.attrs["network_size"] = float(size)
     os.replace(beside, path)
-    return channels, pools
+    return network
 
 
 def write_pt(path, tensors, module):
-    channels, pools = check(tensors, "the checkpoint")
+    network = check(tensors, "the checkpoint")
     prefix = "module." if module else ""
-    state = {prefix + name: torch.from_numpy(tensors[name].copy()) for name in expected_shapes(channels, pools)}
+    state = {prefix + name: torch.from_numpy(tensors[name].copy()) for name in network.shapes}
     beside = f"{path}.{os.getpid()}.part"
     torch.save({"model": state}, beside)
     os.replace(beside, path)
-    return channels, pools
+    return network
 
 
 def main():
@@ -155,12 +220,11 @@ def main():
     args = parser.parse_args()
     if args.target.endswith((".h5", ".hdf5")):
         tensors = read_pt(args.source, args.trust)
-        channels, pools = write_h5(args.target, tensors, args.size)
+        network = write_h5(args.target, tensors, args.size)
     else:
         tensors = read_h5(args.source)
-        channels, pools = write_pt(args.target, tensors, args.module)
-    print(f"{args.target}: U-Net, {channels} channels, {pools} pools, "
-          f"{sum(value.size for value in tensors.values())} parameters")
+        network = write_pt(args.target, tensors, args.module)
+    print(f"{args.target}: {network.text}, {sum(value.size for value in tensors.values())} parameters")
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ static bool check_layer(const struct blocks *blocks, const struct block_layer *l
 static bool find_layers(struct blocks *blocks, struct error *error) {
   const struct graph *graph = blocks->graph;
   for (int i = 0; i < graph->nodes; i++) {
-    if (!is_op(graph, i, &op_conv) || block_node(graph, i)->size != 3) continue;
+    if (!is_op(graph, i, &op_conv) || block_node(graph, i)->size != 3 || block_node(graph, i)->plain) continue;
     bool chain = i + 2 < graph->nodes && is_op(graph, i + 1, &op_norm) && input_of(graph, i + 1, 0) == i &&
                  is_plain_relu(graph, i + 2) && input_of(graph, i + 2, 0) == i + 1;
     if (!chain)

@@ -50,6 +50,10 @@ size_t graph_elements(const struct graph *graph, tensor x) {
   return (size_t)shape->channels * (size_t)shape->height * (size_t)shape->width;
 }
 
+size_t graph_values(const struct graph *graph, tensor x) {
+  return (size_t)graph->node[x.node].copies * graph_elements(graph, x);
+}
+
 size_t graph_parameter_count(const struct graph *graph) {
   size_t count = 0;
   for (int i = 0; i < graph->parameters; i++) count += graph->parameter[i].count;
@@ -95,6 +99,15 @@ static tensor refuse(struct graph *graph) {
   return (tensor){0};
 }
 
+static bool same_copies(struct graph *graph, const struct node *node, struct error *error) {
+  for (int k = 0; !node->op->mixes && k < node->inputs; k++) {
+    const struct node *input = graph_source(graph, node, k);
+    if (input->copies != node->copies)
+      return fail(error, "'%s' has %d copies an image; it must have %d", input->name, input->copies, node->copies);
+  }
+  return true;
+}
+
 tensor graph_append(struct graph *graph, const struct node *wanted) {
   if (graph->failed) return (tensor){0};
   if (graph->nodes == NODES_MOST) {
@@ -104,8 +117,11 @@ tensor graph_append(struct graph *graph, const struct node *wanted) {
   tensor out = {(uint16_t)graph->nodes};
   for (int i = 0; i < wanted->inputs; i++)
     REQUIRE(wanted->input[i].node < graph->nodes, "input %u of node %d", wanted->input[i].node, graph->nodes);
-  graph->node[graph->nodes++] = *wanted;
-  if (!wanted->op || wanted->op->shape(graph, out, &graph->first)) return out;
+  struct node *node = &graph->node[graph->nodes++];
+  *node = *wanted;
+  if (!node->copies) node->copies = node->inputs ? graph_source(graph, node, 0)->copies : 1;
+  if (!wanted->op || (wanted->op->shape(graph, out, &graph->first) && same_copies(graph, node, &graph->first)))
+    return out;
   fail_in(&graph->first, "%s '%s' on '%s'", wanted->op->name, wanted->name,
           wanted->inputs ? graph->node[wanted->input[0].node].name : "nothing");
   graph->nodes--;
@@ -124,14 +140,19 @@ tensor graph_append_pair(struct graph *graph, const struct op_desc *op, tensor a
   return graph_append(graph, &node);
 }
 
-tensor graph_input(struct graph *graph, const char *name, int channels, int height, int width) {
-  struct node node = {.name = name, .shape = {channels, height, width}, .weight = -1, .bias = -1};
-  if (!graph->failed && (channels < 1 || height < 1 || width < 1)) {
+tensor graph_input_copies(struct graph *graph, const char *name, int copies, int channels, int height, int width) {
+  struct node node = {
+      .name = name, .shape = {channels, height, width}, .copies = copies, .weight = -1, .bias = -1};
+  if (!graph->failed && (copies < 1 || channels < 1 || height < 1 || width < 1)) {
     fail(&graph->first, "input '%s' is %dx%dx%d; channels, height and width must be at least 1", name,
          channels, height, width);
     return refuse(graph);
   }
   return graph_append(graph, &node);
+}
+
+tensor graph_input(struct graph *graph, const char *name, int channels, int height, int width) {
+  return graph_input_copies(graph, name, 1, channels, height, width);
 }
 
 static tensor start_weight(struct graph *graph, tensor x, enum parameter_start start, double gain) {
@@ -150,6 +171,14 @@ tensor graph_orthogonal(struct graph *graph, tensor x, double gain) {
 
 tensor graph_normal(struct graph *graph, tensor x, double deviation) {
   return start_weight(graph, x, START_NORMAL, deviation);
+}
+
+tensor graph_start_at(struct graph *graph, tensor x, double value) {
+  if (graph->failed) return x;
+  struct parameter *parameter = &graph->parameter[graph_node(graph, x)->weight];
+  parameter->start = START_VALUE;
+  parameter->gain = value;
+  return x;
 }
 
 void graph_output(struct graph *graph, tensor x) {
@@ -193,12 +222,21 @@ bool graph_runs(const struct node *node) {
   return node->op && node->part == NODE_RUNS;
 }
 
+/* Runs a node one way, on all copies that its images have. */
+static void run_node(struct graph *graph, int i, void (*way)(struct graph *graph, tensor out)) {
+  const struct node *node = &graph->node[i];
+  size_t images = graph->images;
+  graph->device->label = node->name;
+  if (!node->op->mixes) graph->images *= (size_t)node->copies;
+  way(graph, (tensor){(uint16_t)i});
+  graph->images = images;
+}
+
 void graph_forward_part(struct graph *graph, int first, int end) {
   REQUIRE(graph->device, "the graph was not planned");
   for (int i = first; i < end; i++) {
     const struct node *node = &graph->node[i];
-    graph->device->label = node->name;
-    if (graph_runs(node)) node->op->forward(graph, (tensor){(uint16_t)i});
+    if (graph_runs(node)) run_node(graph, i, node->op->forward);
   }
   graph->device->label = "";
   graph_tell(graph, GRAPH_FORWARD);
@@ -212,8 +250,7 @@ void graph_backward_part(struct graph *graph, int first, int end) {
   REQUIRE(graph->train, "the graph was planned for inference");
   for (int i = end - 1; i >= first; i--) {
     const struct node *node = &graph->node[i];
-    graph->device->label = node->name;
-    if (graph_runs(node) && node->needs_gradient) node->op->backward(graph, (tensor){(uint16_t)i});
+    if (graph_runs(node) && node->needs_gradient) run_node(graph, i, node->op->backward);
   }
   graph->device->label = "";
   graph_tell(graph, GRAPH_BACKWARD);

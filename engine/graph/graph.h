@@ -16,8 +16,8 @@
 
 enum {
   NODE_INPUTS = 3,
-  NODES_MOST = 1024,
-  PARAMETERS_MOST = 512,
+  NODES_MOST = 2048,
+  PARAMETERS_MOST = 1024,
   SLOTS_MOST = 4 * NODES_MOST,
   OP_KERNELS = 6
 };
@@ -37,8 +37,8 @@ enum node_part { NODE_RUNS, NODE_GIVEN, NODE_LEFT_OUT };
 
 /* How a parameter starts: U(+-1/sqrt(fan_in)) (PyTorch's default for convolutions and linear layers), 0, gain
  * times an orthogonal matrix of [size 0][the others], gain times the logit of U(0.01, 0.99) (the logistic
- * distribution without its tails: a sigmoid makes uniform probabilities of it), or N(0, gain^2). */
-enum parameter_start { START_FAN_IN, START_ZERO, START_ORTHOGONAL, START_LOGISTIC, START_NORMAL };
+ * distribution without its tails: a sigmoid makes uniform probabilities of it), N(0, gain^2), or the gain. */
+enum parameter_start { START_FAN_IN, START_ZERO, START_ORTHOGONAL, START_LOGISTIC, START_NORMAL, START_VALUE };
 
 struct parameter {
   const char *name; /* dotted, as in the public implementations */
@@ -46,7 +46,7 @@ struct parameter {
   size_t size[4];
   size_t count, fan_in;
   enum parameter_start start;
-  double gain;   /* the gain of START_ORTHOGONAL, START_LOGISTIC and START_NORMAL */
+  double gain;   /* of START_ORTHOGONAL, START_LOGISTIC, START_NORMAL and START_VALUE */
   size_t offset; /* elements from the start of the flat buffers */
   cl_mem value, gradient;
 };
@@ -65,8 +65,11 @@ struct node {
   tensor input[NODE_INPUTS];
   int inputs;
   struct tensor_shape shape;
+  int copies; /* of the shape, one after the other, that an image of the batch has: what one node does to an image,
+                 another does to each of several that belong together, with the same parameters */
   int weight, bias; /* places in the graph's parameters; -1: none */
   int size;         /* a convolution's side, 1 or 3 */
+  bool plain;       /* a convolution without bias */
   float slope;      /* a leaky ReLU's or a straight-through step's slope; a scaling's factor */
   uint32_t budget;  /* the sum of a rescaling or an exact draw */
   uint32_t seed;    /* an exact draw's seed */
@@ -149,14 +152,17 @@ struct op_desc {
   size_t (*work)(const struct graph *graph, tensor out, size_t images);    /* bytes; NULL: none */
   size_t (*scratch)(const struct graph *graph, tensor out, size_t images); /* bytes; NULL: none */
   bool keeps_input, keeps_output;                                          /* values that backward reads */
+  /* Inputs may have other copies than the node: shape says how many that has, and graph->images counts images of the
+   * batch. Else all have as many, and it counts copies. */
+  bool mixes;
   bool blocks[NODE_INPUTS]; /* inputs that get no gradient through it */
   const char *kernels[OP_KERNELS];
 };
 
-extern const struct op_desc op_conv, op_norm, op_relu, op_softplus, op_sigmoid, op_pool, op_up_sample,
+extern const struct op_desc op_conv, op_transposed, op_norm, op_normalise, op_average, op_relu, op_softplus, op_sigmoid, op_pool, op_up_sample,
     op_concat, op_pad, op_crop, op_linear, op_log_softmax, op_straight_through, op_standardise, op_fourier, op_inverse_fourier,
     op_multiply, op_magnitude, op_learned, op_scale, op_add, op_rescale, op_exact_threshold, op_detach,
-    op_restore, op_share;
+    op_restore, op_restore_planes, op_share;
 extern const struct op_desc *const op_table[]; /* all of these, ended by NULL */
 
 /* Appends a node and lets its row find the shape; on refusal nothing stays. The row may stand anywhere: an
@@ -175,8 +181,14 @@ bool graph_good(const struct graph *graph, struct error *error); /* returns the 
 const char *graph_name(struct graph *graph, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 tensor graph_input(struct graph *graph, const char *name, int channels, int height, int width);
+/* So many of that shape an image: [image][copy][channel][height][width]. */
+tensor graph_input_copies(struct graph *graph, const char *name, int copies, int channels, int height, int width);
 /* Parameters NAME.weight and NAME.bias. Padding keeps the size: zeros outside, stride 1. size: 1 or 3. */
 tensor conv2d(struct graph *graph, tensor x, const char *name, int channels, int size);
+tensor conv2d_plain(struct graph *graph, tensor x, const char *name, int channels, int size); /* without bias */
+/* Transposed convolution of 2x2, stride 2, without bias: twice the height and width. Its parameter NAME.weight is
+ * [channels of x][channels][2][2], and starts as PyTorch's. */
+tensor conv_transposed(struct graph *graph, tensor x, const char *name, int channels);
 tensor instance_norm(struct graph *graph, tensor x); /* no affine, eps 1e-5, biased variance */
 /* Every image, all channels together, by its mean and sample deviation: (x - mean) / (deviation + 1e-11),
  * clamped to -6 to 6. A constant image gives 0 and gets no gradient. */
@@ -185,6 +197,7 @@ tensor relu(struct graph *graph, tensor x);
 tensor leaky_relu(struct graph *graph, tensor x, float slope);
 tensor softplus(struct graph *graph, tensor x);
 tensor sigmoid(struct graph *graph, tensor x);
+tensor average_pool(struct graph *graph, tensor x); /* 2x2; an odd last line or column is left out */
 tensor max_pool(struct graph *graph, tensor x);  /* 2x2; an odd last line or column is left out */
 tensor up_sample(struct graph *graph, tensor x); /* bilinear x2, half-pixel centres */
 tensor concat(struct graph *graph, tensor a, tensor b);
@@ -223,6 +236,10 @@ tensor detach(struct graph *graph, tensor x);
 /* x times the sample deviation plus the mean of `like`, an image of x's shape, all channels together: undoes
  * standardise_image. */
 tensor restore_image(struct graph *graph, tensor x, tensor like);
+/* Every plane by its mean and sample deviation, without epsilon; a constant plane gives 0 and gets no gradient. The
+ * other undoes it, by those of planes of `like`'s shape. */
+tensor normalise_planes(struct graph *graph, tensor x);
+tensor restore_planes(struct graph *graph, tensor x, tensor like);
 /* softplus(x) over its largest value, in the shape of `taken`; 0 where that is not 0. It gets no gradient. */
 tensor softplus_share(struct graph *graph, tensor x, tensor taken);
 
@@ -251,10 +268,14 @@ tensor inverse_fourier(struct graph *graph, tensor x);
 tensor multiply(struct graph *graph, tensor x, tensor factor);
 tensor magnitude(struct graph *graph, tensor x);                 /* x is complex; gradient 0 at 0 */
 
+/* The node's weight starts at this value. Returns x. */
+tensor graph_start_at(struct graph *graph, tensor x, double value);
+
 /* For the rows: adds a parameter to the node and returns its place. */
 int graph_parameter(struct graph *graph, const char *name, size_t fan_in, int rank, const size_t *size);
 
-size_t graph_elements(const struct graph *graph, tensor x);                      /* of one image */
+size_t graph_elements(const struct graph *graph, tensor x);                      /* of one copy of an image */
+size_t graph_values(const struct graph *graph, tensor x);                        /* of one image, all copies */
 size_t graph_parameter_count(const struct graph *graph);                         /* gaps left out */
 const struct parameter *graph_find(const struct graph *graph, const char *name); /* NULL: no such parameter */
 

@@ -87,6 +87,11 @@ static int last_use(const struct graph *graph, int i) {
   return last;
 }
 
+/* What the node's row calls images (engine/graph/graph.h, mixes). */
+static size_t images_of(const struct graph *graph, const struct node *node) {
+  return graph->batch * (node->op->mixes ? 1 : (size_t)node->copies);
+}
+
 static void add_gradient_slots(struct graph *graph, int i, size_t bytes) {
   struct node *node = &graph->node[i];
   tensor out = {(uint16_t)i};
@@ -94,7 +99,8 @@ static void add_gradient_slots(struct graph *graph, int i, size_t bytes) {
   int first = consumer < 0 || node->output ? graph->nodes : backward_moment(graph, consumer);
   add_slot(graph, &node->gradient, "gradient", i, first,
            graph_runs(node) ? moment : backward_moment(graph, 0), bytes);
-  size_t scratch = graph_runs(node) && node->op->scratch ? node->op->scratch(graph, out, graph->batch) : 0;
+  size_t scratch =
+      graph_runs(node) && node->op->scratch ? node->op->scratch(graph, out, images_of(graph, node)) : 0;
   if (scratch) add_slot(graph, &node->scratch, "scratch", i, moment, moment, scratch);
 }
 
@@ -103,12 +109,12 @@ static void add_slots(struct graph *graph) {
   for (int i = 0; i < graph->nodes; i++) {
     struct node *node = &graph->node[i];
     tensor out = {(uint16_t)i};
-    size_t bytes = sizeof(float) * graph_elements(graph, out) * graph->batch;
+    size_t bytes = sizeof(float) * graph_values(graph, out) * graph->batch;
     if (node->part == NODE_LEFT_OUT) continue;
     add_slot(graph, &node->value, "value", i, graph_runs(node) ? i : 0, last_use(graph, i), bytes);
-    size_t work = graph_runs(node) && node->op->work ? node->op->work(graph, out, graph->batch) : 0;
+    size_t work = graph_runs(node) && node->op->work ? node->op->work(graph, out, images_of(graph, node)) : 0;
     if (work) add_slot(graph, &node->work, "work", i, i, i, work);
-    size_t kept = graph_runs(node) && node->op->kept ? node->op->kept(graph, out, graph->batch) : 0;
+    size_t kept = graph_runs(node) && node->op->kept ? node->op->kept(graph, out, images_of(graph, node)) : 0;
     if (kept)
       add_slot(graph, &node->kept, "kept", i, i, node->needs_gradient ? backward_moment(graph, i) : i, kept);
     if (node->needs_gradient) add_gradient_slots(graph, i, bytes);
@@ -344,6 +350,8 @@ void graph_start(struct graph *graph, uint32_t seed) {
     if (parameter->start == START_FAN_IN) start_uniform(&random, parameter, values + parameter->offset);
     if (parameter->start == START_NORMAL) start_normal(&random, parameter, values + parameter->offset);
     if (parameter->start == START_LOGISTIC) start_logistic(&random, parameter, values + parameter->offset);
+    for (size_t k = 0; parameter->start == START_VALUE && k < parameter->count; k++)
+      values[parameter->offset + k] = (float)parameter->gain;
     if (parameter->start == START_ORTHOGONAL)
       orthogonal_fill(&random, parameter->size[0], parameter->count / parameter->size[0], parameter->gain,
                       values + parameter->offset);

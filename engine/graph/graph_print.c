@@ -16,8 +16,8 @@ struct row {
 static struct row row_of(const struct graph *graph, int i, struct row *total) {
   const struct node *node = &graph->node[i];
   tensor out = {(uint16_t)i};
-  struct row row = {node->op && node->op->flops ? node->op->flops(graph, out) : 0,
-                    node_parameters(graph, node), sizeof(float) * graph_elements(graph, out)};
+  struct row row = {node->op && node->op->flops ? (double)node->copies * node->op->flops(graph, out) : 0,
+                    node_parameters(graph, node), sizeof(float) * graph_values(graph, out)};
   total->flops += row.flops;
   total->parameters += row.parameters;
   total->bytes += row.bytes;
@@ -36,7 +36,9 @@ void graph_print(const struct graph *graph, FILE *file) {
     const struct node *node = &graph->node[i];
     struct row row = row_of(graph, i, &total);
     char shape[48];
-    snprintf(shape, sizeof shape, "%dx%dx%d", node->shape.channels, node->shape.height, node->shape.width);
+    int written = node->copies > 1 ? snprintf(shape, sizeof shape, "%dx", node->copies) : 0;
+    snprintf(shape + written, sizeof shape - (size_t)written, "%dx%dx%d", node->shape.channels, node->shape.height,
+             node->shape.width);
     fprintf(file, "%4d  %-16s  %-32s  %14s  %10zu  %10zu  %10.3f\n", i, op_name(node), node->name, shape,
             row.parameters, row.bytes, row.flops * 1e-6);
   }

@@ -86,6 +86,8 @@ static void backward_add(struct graph *graph, tensor out) {
 static bool shape_multiply(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);
   const struct node *factor = graph_source(graph, node, 1);
+  if (factor->copies != 1)
+    return fail(error, "the factor '%s' has %d copies an image; it must have one", factor->name, factor->copies);
   struct tensor_shape in = graph_source(graph, node, 0)->shape, own = factor->shape;
   if (own.channels != 1 || (own.height != 1 && own.height != in.height) || own.width != in.width)
     return fail(error, "the factor '%s' is %dx%dx%d; it must be 1x1x%d, as wide as the image, or 1x%dx%d",
@@ -100,10 +102,10 @@ static size_t factors(const struct graph *graph, const struct node *node) {
   return graph_elements(graph, node->input[1]);
 }
 
-/* How often the factor stands side by side in one image, all channels together. */
+/* How often the factor stands side by side in one image, all copies and channels together. */
 static size_t repeats(const struct graph *graph, const struct node *node) {
-  return (size_t)node->shape.channels * (size_t)node->shape.height * (size_t)node->shape.width /
-         factors(graph, node);
+  return (size_t)node->copies * (size_t)node->shape.channels * (size_t)node->shape.height *
+         (size_t)node->shape.width / factors(graph, node);
 }
 
 static void multiply_into(struct graph *graph, const struct node *node, cl_mem from, cl_mem to, bool add) {
@@ -166,6 +168,7 @@ const struct op_desc op_multiply = {.name = "multiply",
                                     .forward = forward_multiply,
                                     .backward = backward_multiply,
                                     .keeps_input = true,
+                                    .mixes = true,
                                     .kernels = {"columns_multiply", "columns_sum"}};
 
 const struct op_desc op_detach = {.name = "detach",

@@ -1,4 +1,4 @@
-/* 2D convolution: 3x3 or 1x1, zeros outside, stride 1. */
+/* 2D convolution: 3x3 or 1x1, zeros outside, stride 1; with a bias or without. */
 #include "engine/base/round.h"
 #include "engine/graph/graph.h"
 
@@ -13,6 +13,7 @@ static bool shape_conv(struct graph *graph, tensor out, struct error *error) {
   node->weight =
       graph_parameter(graph, graph_name(graph, "%s.weight", node->name), taps * inputs, 4,
                       (size_t[]){(size_t)channels, inputs, (size_t)node->size, (size_t)node->size});
+  if (node->plain) return true;
   node->bias = graph_parameter(graph, graph_name(graph, "%s.bias", node->name), taps * inputs, 1,
                                (size_t[]){(size_t)channels});
   return true;
@@ -43,8 +44,8 @@ static void forward_conv(struct graph *graph, tensor out) {
   kernel_run(graph->kernels, "conv_forward", tiles(graph, &s, s.outputs),
              ARGS(graph_arg(ARG_IN, graph_node(graph, node->input[0])->value),
                   graph_arg(ARG_IN, graph->parameter[node->weight].value),
-                  graph_arg(ARG_IN, graph->parameter[node->bias].value), graph_arg(ARG_OUT, node->value),
-                  SIZE_ARGS(s)));
+                  graph_arg(ARG_IN, graph->parameter[node->plain ? node->weight : node->bias].value),
+                  graph_arg(ARG_OUT, node->value), SIZE_ARGS(s), arg_u32(!node->plain)));
 }
 
 /* The number of pieces that the lines of all images are cut into for the weights' gradient: enough work
@@ -77,7 +78,7 @@ static void backward_conv(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out), *x = graph_node(graph, node->input[0]);
   struct sizes s = find_sizes(graph, out);
   backward_weight(graph, node, &s);
-  if (!node->bias_cancels)
+  if (!node->bias_cancels && !node->plain)
     kernel_run(graph->kernels, "conv_bias", s.outputs,
                ARGS(graph_arg(ARG_IN, node->gradient),
                     graph_arg(ARG_INOUT, graph->parameter[node->bias].gradient),
@@ -107,9 +108,18 @@ const struct op_desc op_conv = {
 
 /* ---- building ------------------------------------------------------------------------------------------ */
 
-tensor conv2d(struct graph *graph, tensor x, const char *name, int channels, int size) {
-  struct node node = {.op = &op_conv, .name = name, .input = {x}, .inputs = 1, .weight = -1, .bias = -1};
+static tensor append(struct graph *graph, tensor x, const char *name, int channels, int size, bool plain) {
+  struct node node = {
+      .op = &op_conv, .name = name, .input = {x}, .inputs = 1, .weight = -1, .bias = -1, .plain = plain};
   node.shape.channels = channels;
   node.size = size;
   return graph_append(graph, &node);
+}
+
+tensor conv2d(struct graph *graph, tensor x, const char *name, int channels, int size) {
+  return append(graph, x, name, channels, size, false);
+}
+
+tensor conv2d_plain(struct graph *graph, tensor x, const char *name, int channels, int size) {
+  return append(graph, x, name, channels, size, true);
 }

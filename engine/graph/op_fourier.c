@@ -43,7 +43,7 @@ static bool open_fourier(struct graph *graph, tensor out, struct error *error) {
          kernel_need(graph->kernels, "fourier_pack_real", error) &&
          kernel_need(graph->kernels, "fourier_unpack_real", error) &&
          fft_open(&node->fft, graph->device, (size_t)node->shape.height, (size_t)node->shape.width,
-                  graph->batch, error);
+                  graph->batch * (size_t)node->copies, error);
 }
 
 static void close_fourier(struct graph *graph, tensor out) {

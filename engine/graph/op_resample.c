@@ -1,4 +1,4 @@
-/* Max pooling, bilinear up-sampling and concatenation of channels. */
+/* Pooling by maximum and mean, bilinear up-sampling and concatenation of channels. */
 #include "engine/base/round.h"
 #include "engine/graph/graph.h"
 
@@ -38,6 +38,23 @@ static void backward_pool(struct graph *graph, tensor out) {
   kernel_run(graph->kernels, "pool_backward", planes(graph, node) * corners,
              ARGS(graph_arg(ARG_IN, x->value), graph_arg(ARG_IN, node->gradient),
                   graph_arg(ARG_INOUT, x->gradient), PLANE_ARGS(x->shape), arg_u32(node->adds[0])));
+}
+
+/* ---- average pool -------------------------------------------------------------------------------------- */
+
+static void forward_average(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out), *x = input_of(graph, node, 0);
+  size_t strips = divide_up((size_t)node->shape.width, 4);
+  kernel_run(graph->kernels, "average_forward", planes(graph, node) * (size_t)node->shape.height * strips,
+             ARGS(graph_arg(ARG_IN, x->value), graph_arg(ARG_OUT, node->value), PLANE_ARGS(x->shape)));
+}
+
+static void backward_average(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out), *x = input_of(graph, node, 0);
+  size_t strips = divide_up((size_t)x->shape.width, 8);
+  kernel_run(graph->kernels, "average_backward", planes(graph, node) * (size_t)x->shape.height * strips,
+             ARGS(graph_arg(ARG_IN, node->gradient), graph_arg(ARG_INOUT, x->gradient), PLANE_ARGS(x->shape),
+                  arg_u32(node->adds[0])));
 }
 
 /* ---- up-sampling --------------------------------------------------------------------------------------- */
@@ -123,6 +140,12 @@ const struct op_desc op_pool = {.name = "max_pool",
                                 .keeps_input = true,
                                 .kernels = {"pool_forward", "pool_backward"}};
 
+const struct op_desc op_average = {.name = "average_pool",
+                                   .shape = shape_pool,
+                                   .forward = forward_average,
+                                   .backward = backward_average,
+                                   .kernels = {"average_forward", "average_backward"}};
+
 const struct op_desc op_up_sample = {.name = "up_sample",
                                      .shape = shape_up_sample,
                                      .forward = forward_up_sample,
@@ -139,6 +162,10 @@ const struct op_desc op_concat = {.name = "concat",
 
 tensor max_pool(struct graph *graph, tensor x) {
   return graph_append_op(graph, &op_pool, x);
+}
+
+tensor average_pool(struct graph *graph, tensor x) {
+  return graph_append_op(graph, &op_average, x);
 }
 
 tensor up_sample(struct graph *graph, tensor x) {

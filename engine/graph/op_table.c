@@ -2,11 +2,14 @@
 #include "engine/graph/graph.h"
 
 const struct op_desc *const op_table[] = {&op_conv,
+                                          &op_transposed,
                                           &op_norm,
+                                          &op_normalise,
                                           &op_relu,
                                           &op_softplus,
                                           &op_sigmoid,
                                           &op_pool,
+                                          &op_average,
                                           &op_up_sample,
                                           &op_concat,
                                           &op_pad,
@@ -26,5 +29,6 @@ const struct op_desc *const op_table[] = {&op_conv,
                                           &op_exact_threshold,
                                           &op_detach,
                                           &op_restore,
+                                          &op_restore_planes,
                                           &op_share,
                                           NULL};

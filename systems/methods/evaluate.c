@@ -618,6 +618,16 @@ static const char *describe_solver(struct evaluation *evaluation, const struct o
                     options->reconstruct.weight, options->reconstruct.iterations);
 }
 
+static const char *describe_network(struct evaluation *evaluation, const struct reconstructor_setup *setup,
+                                    const char *path) {
+  const struct net_varnet_setup *varnet = &setup->varnet;
+  if (!varnet->cascades)
+    return arena_text(evaluation->arena, "reconstruction by %s (U-Net, %u channels, %u pools)", path, setup->channels,
+                      setup->pools);
+  return arena_text(evaluation->arena, "reconstruction by %s (variational network, %d cascades, %d channels, %d pools)",
+                    path, varnet->cascades, varnet->channels, varnet->pools);
+}
+
 /* The network of evaluate.reconstructor, where there is one. */
 static bool open_network(struct work *work, struct error *error) {
   struct simulation *simulation = &work->simulation;
@@ -627,6 +637,7 @@ static bool open_network(struct work *work, struct error *error) {
   size_t most = simulation->plan.deciders & DECIDES_ORACLE ? SIZE_MAX : world_capacity(simulation->world, TABLE_ENV);
   struct reconstructor_setup setup =
       reconstructor_setup_of(simulation->device, simulation->kernels, options, most);
+  reconstructor_set_coils(&setup, simulation->plan.coils);
   if (!*path) {
     evaluation->reconstructor = describe_solver(evaluation, options);
     return true;
@@ -634,9 +645,7 @@ static bool open_network(struct work *work, struct error *error) {
   if (!reconstructor_load(&work->reconstructor, path, &setup, error))
     return fail_in(error, "evaluate.reconstructor");
   simulation->reconstructor = &work->reconstructor;
-  evaluation->reconstructor =
-      arena_text(evaluation->arena, "reconstruction by %s (U-Net, %u channels, %u pools)", path,
-                 work->reconstructor.setup.channels, work->reconstructor.setup.pools);
+  evaluation->reconstructor = describe_network(evaluation, &work->reconstructor.setup, path);
   return true;
 }
 

@@ -21,7 +21,7 @@ bool fit_check(struct device *device, const struct options *options, const struc
   (void)device, (void)acquisition, (void)rounds;
   return optimise_read_milestones("train.milestones", options->train.milestones, milestone, &milestones,
                                   error) &&
-         network_check(&network_unet, options, error);
+         network_check(network_chosen(options), options, error);
 }
 
 bool fit_check_masks(const struct options *options, const char *method, struct error *error) {
@@ -30,6 +30,11 @@ bool fit_check_masks(const struct options *options, const char *method, struct e
                       "train.method is %s, which transforms images, and coils.simulate %u; set it to 0, or train.method "
                       "to reconstructor, l2s, l2sr, pgmri or lbcs",
                       method, options->coils.simulate);
+  if (options->reconstruct.method == RECONSTRUCT_VARNET)
+    return fail_usage(error,
+                      "train.method is %s, whose masks learn by images, and reconstruct.method is varnet; set it to auto, "
+                      "or train.method to reconstructor, l2s, l2sr or pgmri",
+                      method);
   if (options->data.kspace == KSPACE_MEASURED && options->network.input == INPUT_MAGNITUDE)
     return fail_usage(
         error,
@@ -111,6 +116,7 @@ bool fit_open_reconstructor(struct training *training, const struct fit_network 
   const struct options *options = training->options;
   struct reconstructor_setup setup = reconstructor_setup_of(
       training->device, training->train.simulation.kernels, options, batch_of(options));
+  reconstructor_set_coils(&setup, training_coils(training));
   setup.absolute = network->absolute;
   setup.train = true;
   setup.input_gradient = network->input_gradient;

@@ -47,10 +47,11 @@ const char *method_stages(const struct method *method, struct arena *arena) {
 
 enum { PLACES = 2 * METHOD_NETWORKS };
 
-/* Two of the reconstructor, PLACES of every method; some are NULL or named before. */
+/* Those of the reconstructor, PLACES of every method; some are NULL or named before. */
 static const struct network_desc *named(size_t place) {
-  if (place < 2) return network_of_reconstructor(place);
-  const struct network_desc *network = method_list[(place - 2) / PLACES]->beside[(place - 2) % PLACES / 2];
+  if (place < RECONSTRUCTOR_NETWORKS) return network_of_reconstructor(place);
+  place -= RECONSTRUCTOR_NETWORKS;
+  const struct network_desc *network = method_list[place / PLACES]->beside[place % PLACES / 2];
   return network && place % 2 ? network->of_points : network;
 }
 
@@ -61,7 +62,7 @@ static bool named_before(size_t place) {
 }
 
 const struct network_desc *network_at(size_t place) {
-  for (size_t i = 0; i < 2 + PLACES * METHOD_COUNT; i++)
+  for (size_t i = 0; i < RECONSTRUCTOR_NETWORKS + PLACES * METHOD_COUNT; i++)
     if (named(i) && !named_before(i) && !place--) return named(i);
   return NULL;
 }
@@ -69,7 +70,7 @@ const struct network_desc *network_at(size_t place) {
 void method_networks(const struct options *options, const struct network_desc *networks[NETWORKS_MOST + 1]) {
   const struct network_desc *const *beside = method_of(options)->beside;
   bool points = geometry_chosen(options)->points;
-  *networks++ = network_of_reconstructor(options->network.input == INPUT_COMPLEX);
+  *networks++ = network_chosen(options);
   for (; *beside; beside++) *networks++ = points && (*beside)->of_points ? (*beside)->of_points : *beside;
   *networks = NULL;
 }

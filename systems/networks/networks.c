@@ -5,6 +5,7 @@
 #include "systems/networks/net_policy.h"
 #include "systems/networks/net_tau.h"
 #include "systems/networks/net_unet.h"
+#include "systems/networks/net_varnet.h"
 #include "systems/sampling/geometry.h"
 
 #include <stddef.h>
@@ -24,7 +25,8 @@
 
 #define UNET_KIND                                                                                            \
   KIND("network", "unet", "a reconstructor",                                                                 \
-       "train one with train.method reconstructor, or convert one by tools/convert_checkpoint.py")
+       "train one with train.method reconstructor, or convert one by tools/convert_checkpoint.py; for a "       \
+       "variational network set reconstruct.method to varnet")
 #define CHANNELS(least) WHOLE("network_channels", channels, least, 1024, .key = NULL)
 #define POOLS WHOLE("network_pools", pools, 1, 12, .key = NULL)
 #define SIZE(...)                                                                                            \
@@ -48,6 +50,19 @@ static const struct fact complex_unet_facts[] = {
     INPUT(.unwritten = false),
     WHOLE("network_absolute", absolute, 0, 1, .key = NULL),
     {.name = "data_scale", .kind = FACT_NUMBER, PLACE(scale), .high = 1e38, .key = "data.scale", .may_lack = true},
+    LAST};
+
+/* Its parameters are for images of any size and any number of coils. */
+static const struct fact varnet_facts[] = {
+    KIND("network", "varnet", "a variational network (reconstruct.method varnet)",
+         "train one with train.method reconstructor and reconstruct.method varnet, or convert one by "
+         "tools/convert_checkpoint.py; for a U-Net set reconstruct.method to auto"),
+    WHOLE("network_cascades", cascades, 1, 64, .key = NULL),
+    WHOLE("network_channels", channels, 1, 1024, .key = NULL),
+    WHOLE("network_pools", pools, 1, 12, .key = NULL),
+    WHOLE("network_maps", maps, 0, 1, .key = NULL),
+    WHOLE("network_sense_channels", sense_channels, 1, 1024, .key = NULL),
+    WHOLE("network_sense_pools", sense_pools, 1, 12, .key = NULL),
     LAST};
 
 /* Policies of other programs say nothing of scans, and the first ones knew lines only. */
@@ -99,6 +114,20 @@ static bool append_unet(struct graph *graph, const struct options *options, stru
   (void)error;
   net_unet(graph, image(graph, "input", complex ? 2 : 1, options), (int)options->network.channels,
            (int)options->network.pools);
+  return true;
+}
+
+static bool append_varnet(struct graph *graph, const struct options *options, struct error *error) {
+  struct net_varnet_setup setup = net_varnet_setup(options, 1);
+  enum acquisition_geometry geometry = scan_geometry(options);
+  if (geometry != GEOMETRY_LINES && geometry != GEOMETRY_POINTS)
+    return fail_usage(error, "reconstruct.method is varnet, which is of lines and points, and acquisition.geometry is %s; "
+                             "set it to lines or points, or reconstruct.method to another",
+                      geometry_chosen(options)->name);
+  if (setup.points && !setup.maps)
+    return fail_usage(error, "varnet.sense is network, which looks at lines in the middle, and acquisition.geometry is "
+                             "points; set it to lines, or varnet.sense to maps");
+  net_varnet(graph, &setup);
   return true;
 }
 
@@ -188,6 +217,17 @@ const struct network_desc network_complex_unet = {
   .facts = facts_of_it, .keys = {"policy.channels", "policy.pools", "policy.hidden", "data.size"},           \
   .precision_key = "policy.precision", .batch = offsetof(struct options, policy.batch)
 
+const struct network_desc network_varnet = {
+    .name = "varnet",
+    .doc = "reconstructor: steps from acquired k-space of all coils to an image, each with a complex U-Net",
+    .paper = "A. Sriram et al. 2020, arXiv 2004.06688",
+    .in = SET(BATCH_input) | SET(BATCH_output_gradient),
+    .out = SET(BATCH_output) | SET(BATCH_input_gradient),
+    .facts = varnet_facts,
+    .keys = {"varnet.cascades", "varnet.channels", "varnet.pools", "data.size"},
+    .batch = offsetof(struct options, network.batch),
+    .append = append_varnet};
+
 const struct network_desc network_policy = {
     .name = "policy",
     .doc = "L2S and L2SR: an encoder of the observation, logits of actions, a critic",
@@ -238,8 +278,15 @@ const struct network_desc network_tau_step_points = {
     .keys = {"tau.steps", "tau.channels", "tau.pools", "data.size"},
     TAU_STEP_ROW};
 
-const struct network_desc *network_of_reconstructor(bool complex) {
-  return complex ? &network_complex_unet : &network_unet;
+const struct network_desc *network_of_reconstructor(size_t place) {
+  static const struct network_desc *const rows[RECONSTRUCTOR_NETWORKS] = {&network_unet, &network_complex_unet,
+                                                                          &network_varnet};
+  return rows[place];
+}
+
+const struct network_desc *network_chosen(const struct options *options) {
+  if (options->reconstruct.method == RECONSTRUCT_VARNET) return &network_varnet;
+  return options->network.input == INPUT_COMPLEX ? &network_complex_unet : &network_unet;
 }
 
 const struct network_desc *network_of_sampler(bool points) {

@@ -24,10 +24,12 @@ struct network_desc {
 };
 
 /* By name: */
-extern const struct network_desc network_unet, network_complex_unet, network_policy, network_pgmri, network_loupe,
+extern const struct network_desc network_unet, network_complex_unet, network_varnet, network_policy, network_pgmri, network_loupe,
     network_tau_step, network_tau_step_points;
 
-const struct network_desc *network_of_reconstructor(bool complex); /* by the images that it takes */
+enum { RECONSTRUCTOR_NETWORKS = 3 };
+const struct network_desc *network_of_reconstructor(size_t place); /* each of them */
+const struct network_desc *network_chosen(const struct options *options); /* the scene's reconstructor */
 const struct network_desc *network_of_sampler(bool points);        /* of tau steps */
 
 /* Refuses sizes of options that the network does not take, as wrong usage; before anything is loaded. */

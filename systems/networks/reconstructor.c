@@ -4,6 +4,7 @@
 #include "engine/base/round.h"
 #include "systems/networks/checkpoint.h"
 #include "systems/networks/net_unet.h"
+#include "systems/networks/op_coils.h"
 
 #include <string.h>
 
@@ -26,10 +27,23 @@ static tensor plane(const struct reconstructor *reconstructor, struct graph *gra
   return graph_input(graph, name, (int)channels, (int)shape->height, (int)shape->width);
 }
 
+static bool is_varnet(const struct reconstructor *reconstructor) {
+  return reconstructor->setup.varnet.cascades;
+}
+
+static tensor append_varnet(struct reconstructor *reconstructor, struct graph *graph, tensor *in) {
+  struct net_varnet *net = &reconstructor->varnet;
+  *net = net_varnet(graph, &reconstructor->setup.varnet);
+  *in = net->frequencies;
+  reconstructor->units = graph_input(graph, "units", 2, 1, 1);
+  return in_units(graph, net->out, reconstructor->units);
+}
+
 /* Every graph of the network has its nodes in the same places. */
 static tensor append(void *owner, struct graph *graph, tensor *in) {
-  const struct reconstructor *reconstructor = owner;
+  struct reconstructor *reconstructor = owner;
   const struct reconstructor_setup *setup = &reconstructor->setup;
+  if (is_varnet(reconstructor)) return append_varnet(reconstructor, graph, in);
   *in = plane(reconstructor, graph, "input", channels_in(reconstructor));
   return net_unet_named(graph, *in, setup->before ? setup->before : "", (int)setup->channels,
                         (int)setup->pools);
@@ -120,15 +134,23 @@ static void close_parts(void *owner) {
 
 struct reconstructor_setup reconstructor_setup_of(struct device *device, struct kernels *kernels,
                                                   const struct options *options, size_t most) {
-  return (struct reconstructor_setup){.device = device,
+  bool varnet = options->reconstruct.method == RECONSTRUCT_VARNET;
+  enum block_precision precision = (enum block_precision)options->network.precision;
+  struct reconstructor_setup setup = {.device = device,
                                       .kernels = kernels,
                                       .shape = scan_shape_of(options),
                                       .channels = options->network.channels,
                                       .pools = options->network.pools,
-                                      .complex = options->network.input == INPUT_COMPLEX,
+                                      .complex = options->network.input == INPUT_COMPLEX && !varnet,
                                       .scale = options->data.scale,
-                                      .precision = (enum block_precision)options->network.precision,
+                                      .precision = varnet ? BLOCK_F32 : precision,
                                       .batch = options->network.batch < most ? options->network.batch : most};
+  if (varnet) setup.varnet = net_varnet_setup(options, 1);
+  return setup;
+}
+
+void reconstructor_set_coils(struct reconstructor_setup *setup, size_t coils) {
+  setup->varnet.coils = coils ? (int)coils : 1;
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
@@ -136,7 +158,9 @@ struct reconstructor_setup reconstructor_setup_of(struct device *device, struct 
 /* The loss of an image works in four more. */
 static struct network_setup network_setup(struct reconstructor *reconstructor) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
-  struct network_setup network = {.desc = network_of_reconstructor(setup->complex),
+  struct network_setup network = {.desc = is_varnet(reconstructor) ? &network_varnet
+                                          : setup->complex         ? &network_complex_unet
+                                                                   : &network_unet,
                                   .device = setup->device,
                                   .kernels = setup->kernels,
                                   .precision = setup->precision,
@@ -215,6 +239,15 @@ void reconstructor_select(struct reconstructor *reconstructor, size_t number) {
   reconstructor->input_gradient = whole.input_gradient;
   if (world_running() && reconstructor->watch.columns && !reconstructor->watch.quiet)
     reconstructor_bind(reconstructor, world_running());
+}
+
+struct reconstructor_inputs reconstructor_inputs(const struct reconstructor *reconstructor) {
+  const struct path *path = &reconstructor->network.path;
+  const struct graph *graph = path->pass[path->selected].graph;
+  const struct net_varnet *net = &reconstructor->varnet;
+  return (struct reconstructor_inputs){
+      graph_value(graph, net->mask), graph_value(graph, reconstructor->units),
+      reconstructor->setup.varnet.maps ? graph_value(graph, net->maps) : NULL};
 }
 
 cl_mem reconstructor_frequencies(const struct reconstructor *reconstructor) {
@@ -340,6 +373,14 @@ static struct network_facts facts_of(const struct reconstructor_setup *setup) {
                                 .absolute = setup->absolute,
                                 .scale = setup->scale};
   strcpy(facts.input, setup->complex ? "complex" : "magnitude");
+  const struct net_varnet_setup *varnet = &setup->varnet;
+  if (!varnet->cascades) return facts;
+  facts.channels = varnet->channels;
+  facts.pools = varnet->pools;
+  facts.cascades = varnet->cascades;
+  facts.sense_channels = varnet->sense_channels;
+  facts.sense_pools = varnet->sense_pools;
+  facts.maps = varnet->maps;
   return facts;
 }
 
@@ -361,10 +402,26 @@ bool reconstructor_stored(const struct reconstructor_setup *setup, struct store 
   return network_stored(&network, store, group, error);
 }
 
+/* The scene says whether there are maps; the file, whether it has a network for them. */
+static bool take_varnet(struct net_varnet_setup *setup, const struct network_facts *facts, struct error *error) {
+  bool maps = facts->maps != 0;
+  if (maps != setup->maps)
+    return fail_usage(error, "it was trained with varnet.sense %s, and the scene says %s; set it to that, or use another "
+                             "checkpoint",
+                      maps ? "maps" : "network", setup->maps ? "maps" : "network");
+  setup->cascades = (int)facts->cascades;
+  setup->channels = (int)facts->channels;
+  setup->pools = (int)facts->pools;
+  setup->sense_channels = (int)facts->sense_channels;
+  setup->sense_pools = (int)facts->sense_pools;
+  return true;
+}
+
 static bool take(struct network_setup *network, struct store *store, struct error *error) {
   struct reconstructor_setup *setup = &((struct reconstructor *)network->owner)->setup;
   struct network_facts facts = facts_of(setup);
   if (!facts_read(network->desc->facts, &facts, store, error)) return false;
+  if (setup->varnet.cascades) return take_varnet(&setup->varnet, &facts, error);
   setup->channels = (uint32_t)facts.channels;
   setup->pools = (uint32_t)facts.pools;
   setup->absolute = setup->complex && facts.absolute != 0;
@@ -390,8 +447,21 @@ bool reconstructor_load(struct reconstructor *reconstructor, const char *path,
   return true;
 }
 
+static bool same_varnet(const struct net_varnet_setup *own, const struct net_varnet_setup *other, struct error *error) {
+  bool sense = own->maps || (own->sense_channels == other->sense_channels && own->sense_pools == other->sense_pools);
+  if (sense && own->cascades == other->cascades && own->channels == other->channels && own->pools == other->pools)
+    return true;
+  return fail_usage(error,
+                    "its network has varnet.cascades %d, varnet.channels %d, varnet.pools %d, varnet.sense_channels %d and "
+                    "varnet.sense_pools %d, the scene says %d, %d, %d, %d and %d; set them to the file's, or start from "
+                    "another one",
+                    other->cascades, other->channels, other->pools, other->sense_channels, other->sense_pools,
+                    own->cascades, own->channels, own->pools, own->sense_channels, own->sense_pools);
+}
+
 static bool same_sizes(const struct reconstructor_setup *own, const struct reconstructor_setup *other,
                        struct error *error) {
+  if (own->varnet.cascades) return same_varnet(&own->varnet, &other->varnet, error);
   if (own->channels != other->channels || own->pools != other->pools)
     return fail_usage(
         error,

@@ -6,6 +6,7 @@
 #define L2SR_SYSTEMS_RECONSTRUCTOR_H
 
 #include "engine/ecs/world.h"
+#include "systems/networks/net_varnet.h"
 #include "systems/networks/network.h"
 
 struct reconstructor_setup {
@@ -17,6 +18,7 @@ struct reconstructor_setup {
                     normalised */
   bool absolute; /* complex: the output is an absolute value (LOUPE's) */
   double scale;  /* complex: by which images were divided (data.scale): a checkpoint is of these units */
+  struct net_varnet_setup varnet; /* the variational network, whose images are normalised; cascades 0: a U-Net */
   uint32_t inputs;    /* channels of what is no image, of which the output is a value a pixel; 0: an image */
   const char *before; /* in front of the parameters' names; NULL: nothing */
   bool any_path;      /* the portable path in f32 where the fused one does not run, whatever the precision */
@@ -32,6 +34,8 @@ struct reconstructor_setup {
 /* As the scene has it, with `most` images a pass at most. */
 struct reconstructor_setup reconstructor_setup_of(struct device *device, struct kernels *kernels,
                                                   const struct options *options, size_t most);
+/* Of slices with so many coils at most; 0: there are none. A network of images does not ask. */
+void reconstructor_set_coils(struct reconstructor_setup *setup, size_t coils);
 
 struct reconstructor_sum { /* complex: from the network's output and input to the image */
   struct graph *graph;
@@ -47,6 +51,8 @@ struct reconstructor {
   struct blocks *blocks; /* NULL: the portable graph computes */
   struct reconstructor_sum sum[PATH_PASSES];
   cl_mem level; /* fused: the bits of a magnitude, whose power of two reconstructor_backward_level multiplies by */
+  struct net_varnet varnet; /* its places in the graphs of all passes */
+  tensor units;             /* varnet: mean and deviation of the slice, in which the output is told */
   struct graph *view; /* complex: from frequencies to the input */
   tensor frequencies, viewed;
   /* The selected pass: */
@@ -78,6 +84,13 @@ void reconstructor_select(struct reconstructor *reconstructor, size_t pass);
 void reconstructor_bind(struct reconstructor *reconstructor, struct world *world);
 /* Complex: where acquired frequencies are written, [images][2][height][width], for reconstructor_view. */
 cl_mem reconstructor_frequencies(const struct reconstructor *reconstructor);
+
+/* Of a variational network's selected pass the inputs beside reconstructor.input, the frequencies of all coils
+ * [images][coils][2][height][width]: mask [images][entries], units [images][2], and maps as frequencies; NULL: it has none. */
+struct reconstructor_inputs {
+  cl_mem mask, units, maps;
+};
+struct reconstructor_inputs reconstructor_inputs(const struct reconstructor *reconstructor);
 
 /* All enqueue. */
 /* Complex: the input from the acquired frequencies, 0 elsewhere. */

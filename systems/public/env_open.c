@@ -91,6 +91,7 @@ static bool open_reconstructor(struct env *env, struct error *error) {
   const struct options *options = &env->options;
   struct reconstructor_setup setup =
       reconstructor_setup_of(&env->device, env->simulation.kernels, options, env->envs);
+  reconstructor_set_coils(&setup, env->simulation.plan.coils);
   if (!*options->evaluate.reconstructor) return true;
   if (!reconstructor_load(&env->reconstructor, options->evaluate.reconstructor, &setup, error))
     return fail_in(error, "evaluate.reconstructor");

@@ -23,5 +23,7 @@ const struct observation *observation_chosen(const struct options *options) {
   bool coils = simulated_or_measured(options);
   if (options->network.input == INPUT_COMPLEX) return coils ? &of_complex_coil : &of_complex;
   if (coils) return options->coils.combine == COMBINE_MAPS ? &of_maps : &of_coils;
-  return geometry_chosen(options)->columns ? &of_columns : &of_cells;
+  /* The variational network takes k-space on both axes. */
+  bool hybrid = geometry_chosen(options)->columns && options->reconstruct.method != RECONSTRUCT_VARNET;
+  return hybrid ? &of_columns : &of_cells;
 }

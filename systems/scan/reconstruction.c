@@ -29,11 +29,27 @@ static bool check_solver(const struct reconstruction *chosen, const struct optio
                     chosen->name, coils);
 }
 
+/* Maps of one coil are 1. */
+static bool check_varnet(const struct options *options, size_t coils, struct error *error) {
+  if (options->network.input == INPUT_COMPLEX)
+    return fail_usage(error, "reconstruct.method is varnet, which takes k-space itself, and network.input complex; set "
+                             "that to magnitude");
+  if (!network_check(&network_varnet, options, error)) return false;
+  if (options->coils.simulate > coils) coils = options->coils.simulate;
+  if (coils < 2 || options->varnet.sense == SENSE_NETWORK || options->coils.maps != MAPS_NONE) return true;
+  return fail_usage(error,
+                    "varnet.sense is maps; slices have %zu coils, and coils.maps is none: set it to prescan, "
+                    "acquired or file, or varnet.sense to network",
+                    coils);
+}
+
 bool reconstruction_check(const struct options *options, bool network, size_t coils, struct error *error) {
   const struct reconstruction *chosen = reconstruction_chosen(options, network);
   if (chosen->network && !network)
     return fail_usage(error,
-                      "reconstruct.method is network, and no reconstructor is named; give --reconstructor FILE, or "
-                      "set it to another method");
+                      "reconstruct.method is %s, and no reconstructor is named; give --reconstructor FILE, or "
+                      "set it to another method",
+                      options->reconstruct.method == RECONSTRUCT_VARNET ? "varnet" : "network");
+  if (chosen->network == &network_varnet) return check_varnet(options, coils, error);
   return !chosen->solve || check_solver(chosen, options, coils, error);
 }

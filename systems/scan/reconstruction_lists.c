@@ -23,7 +23,8 @@ static void add_encode(struct simulation *simulation, struct schedule *schedule,
                        const struct reconstruction *reconstruction) {
   struct system *encode = schedule_add(schedule, reconstruction->encode, simulation);
   if (reconstruction->views) encode->reads |= kspace_of(simulation);
-  if (reconstruction->solve) encode->reads |= maps_of(simulation);
+  bool maps = reconstruction->network == &network_varnet && simulation->options->varnet.sense == SENSE_MAPS;
+  if (reconstruction->solve || maps) encode->reads |= maps_of(simulation);
 }
 
 static void add_reconstruction(struct simulation *simulation, struct schedule *schedule,

@@ -4,7 +4,7 @@
 #include "systems/scan/solve.h"
 #include "systems/scan/systems.h"
 
-enum { ZERO_FILLED, UNET, COMPLEX_UNET, CG_SENSE, TV, WAVELET };
+enum { ZERO_FILLED, UNET, COMPLEX_UNET, CG_SENSE, TV, WAVELET, VARNET };
 
 #define SOLVED_BY(row)                                                                                       \
   .systems = {&system_repeat_solve, &system_solve_data, &row, &system_solve_store, &system_end},             \
@@ -44,6 +44,14 @@ const struct reconstruction reconstruction_list[] = {
                  .image = "the image by wavelets",
                  .paper = "M. Lustig et al. 2007, Magnetic Resonance in Medicine 58:1182",
                  SOLVED_BY(system_solve_wavelet)},
+    [VARNET] = {.name = "varnet",
+                .doc = "the variational network of acquired k-space, all coils of it",
+                .network = &network_varnet,
+                .paper = "A. Sriram et al. 2020, arXiv 2004.06688",
+                .systems = {&system_repeat_reconstructor, &system_encode_varnet, &system_forward_reconstructor,
+                            &system_restore, &system_end},
+                .encode = &system_encode_varnet,
+                .views = true},
     {.name = NULL}};
 
 static bool is_complex(const struct options *options) {
@@ -54,7 +62,8 @@ const struct reconstruction *reconstruction_chosen(const struct options *options
   static const int rows[] = {[RECONSTRUCT_ZERO_FILLED] = ZERO_FILLED,
                              [RECONSTRUCT_CG_SENSE] = CG_SENSE,
                              [RECONSTRUCT_TV] = TV,
-                             [RECONSTRUCT_WAVELET] = WAVELET};
+                             [RECONSTRUCT_WAVELET] = WAVELET,
+                             [RECONSTRUCT_VARNET] = VARNET};
   uint32_t method = options->reconstruct.method;
   if (method == RECONSTRUCT_AUTO) method = network ? RECONSTRUCT_NETWORK : RECONSTRUCT_ZERO_FILLED;
   if (method == RECONSTRUCT_NETWORK) return &reconstruction_list[is_complex(options) ? COMPLEX_UNET : UNET];

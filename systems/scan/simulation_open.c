@@ -101,7 +101,8 @@ void simulation_shapes(const struct options *options, size_t coils, size_t shape
   shape[SHAPE_A] = scan.actions;
   shape[SHAPE_HW] = pixels;
   shape[SHAPE_CHW] = coils * pixels;
-  shape[SHAPE_IHW] = (is_complex(options) ? 2 : 1) * pixels;
+  bool varnet = options->reconstruct.method == RECONSTRUCT_VARNET;
+  shape[SHAPE_IHW] = (varnet ? 2 * (coils ? coils : 1) : is_complex(options) ? 2 : 1) * pixels;
   shape[SHAPE_WL] = (size_t)scan.width * (scan.width + 1);
   shape[SHAPE_T] = loss_tiles(scan.height, scan.width);
   shape[SHAPE_AC] = scan.actions * geometry_cells(&scan);

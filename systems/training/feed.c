@@ -1,6 +1,7 @@
 #include "systems/training/feed.h"
 
 #include "systems/sampling/geometry.h"
+#include "systems/scan/reconstruction.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/systems.h"
 
@@ -130,6 +131,11 @@ static bool find_masks(struct feed *feed, struct error *error) {
 
 /* ---- describing ---------------------------------------------------------------------------------------- */
 
+/* Whether the scene's method is one of those that have a network, which is what is trained. */
+static bool trains_method(const struct options *options) {
+  return options->reconstruct.method != RECONSTRUCT_AUTO && reconstruction_trains(options);
+}
+
 /* Of data with so many slices. */
 static struct simulation_plan plan_of(const struct feed *feed, size_t slices) {
   const struct feed_setup *setup = &feed->setup;
@@ -144,6 +150,7 @@ static struct simulation_plan plan_of(const struct feed *feed, size_t slices) {
                                   .coils = setup->made ? 0 : 1,
                                   .deciders = setup->policy ? DECIDES_POLICY : 0,
                                   .observe_every_step = setup->policy,
+                                  .network = trains_method(options),
                                   .epoch_rows = slices,
                                   .pairs = PAIRS_MOST,
                                   .columns = (feed->augment.kinds ? AUGMENT_COLUMNS : 0) | setup->columns |

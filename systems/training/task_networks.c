@@ -8,6 +8,11 @@ size_t training_scans(const struct training *training) {
   return scans > others ? scans : others;
 }
 
+size_t training_coils(const struct training *training) {
+  size_t coils = training->train.simulation.plan.coils, others = training->validation.simulation.plan.coils;
+  return coils > others ? coils : others;
+}
+
 /* ---- reconstructors ------------------------------------------------------------------------------------ */
 
 void training_close_reconstructor(struct training *training) {
@@ -29,6 +34,7 @@ static struct reconstructor_setup fixed_setup(const struct training *training) {
   size_t most = simulation->plan.deciders & DECIDES_ORACLE ? SIZE_MAX : training_scans(training);
   struct reconstructor_setup setup =
       reconstructor_setup_of(training->device, simulation->kernels, training->options, most);
+  reconstructor_set_coils(&setup, training_coils(training));
   setup.planned = training->task->networks[0] != &network_fixed_reconstructor;
   return setup;
 }

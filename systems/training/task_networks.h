@@ -12,6 +12,7 @@ extern const struct task_network network_fixed_policy;
 
 /* Scans side by side of either split: a pass takes no more. */
 size_t training_scans(const struct training *training);
+size_t training_coils(const struct training *training); /* of a slice, at most; 0: there are no files */
 
 /* For rows of those that learn. */
 void training_close_reconstructor(struct training *training);

@@ -477,7 +477,8 @@ bool trainer_open_files(struct training *training, struct error *error) {
   training->run.options = training->options;
   training->run.device = training->device;
   training->run.optimiser = training->optimiser.device ? &training->optimiser : NULL;
-  training->run.network = training->task->network;
+  const struct task *task = training->task;
+  training->run.network = task->reconstructs ? network_chosen(training->options)->facts->text : task->network;
   training->run.selects = selects;
   if (!config->folder) return true;
   return find_carried(training, error) && run_open(&training->run, config->resume, read_state, training, error) &&

@@ -73,6 +73,13 @@ case_reconstructor() {
   evaluate reconstructor evaluate.reconstructor=run/last.h5 evaluate.metrics=[ssim,ssim_uniform,psnr,nmse] evaluate.keep=[0]
   evaluate end evaluate.reconstructor=run/last.h5 evaluate.curves=false reward.metric=psnr
 }
+case_varnet() {
+  net='reconstruct.method=varnet varnet.cascades=2 varnet.channels=2 varnet.pools=2 varnet.sense_channels=2 varnet.sense_pools=2'
+  train "variational network" $net
+  evaluate "variational network" $net evaluate.reconstructor=run/last.h5 evaluate.samplers=[random,oracle]
+  train "variational network of measured k-space" $net data.source=kspace data.kspace=measured varnet.sense=maps
+  train "a policy for it" $net train.method=l2s
+}
 case_exact() {
   for sampler in random poisson_disc lowest_index; do train "exact masks, $sampler" train.masks=exact train.sampler=$sampler; done
 }

@@ -240,7 +240,7 @@ static bool check_scans(const struct options *options, struct error *error) {
 }
 
 static bool check_network(const struct options *options, struct error *error) {
-  return network_check(&network_unet, options, error);
+  return network_check(network_chosen(options), options, error);
 }
 
 static bool check_policy(const struct options *options, struct error *error) {

@@ -1,0 +1,379 @@
+#include "systems/networks/op_coils.h"
+
+#include "engine/base/round.h"
+
+enum {
+  STRIP = 8,
+  STEP_PARTS = 256
+}; /* values a row of kernels/coils.cl; partial sums of a step's gradient */
+
+static uint32_t pixels(const struct node *node) {
+  return (uint32_t)node->shape.height * (uint32_t)node->shape.width;
+}
+
+static size_t strips(const struct node *node) {
+  return divide_up(pixels(node), STRIP);
+}
+
+static bool is_complex(const struct node *node, struct error *error) {
+  return node->shape.channels == 2 ||
+         fail(error, "'%s' has %d channels; a complex image has 2, real and imaginary", node->name,
+              node->shape.channels);
+}
+
+static bool check_maps(struct graph *graph, const struct node *node, struct error *error) {
+  const struct node *maps = graph_source(graph, node, 0), *other = graph_source(graph, node, 1);
+  return is_complex(maps, error) && graph_same_shape(maps, other, error);
+}
+
+static bool check_copies(const struct node *node, int copies, struct error *error) {
+  return node->copies == copies ||
+         fail(error, "'%s' has %d copies an image; it must have %d", node->name, node->copies, copies);
+}
+
+/* ---- an image in every coil, and back ------------------------------------------------------------------ */
+
+static void spread(struct graph *graph, const struct node *coils, cl_mem maps, cl_mem image, cl_mem to,
+                   bool conjugate, bool add) {
+  kernel_run(graph->kernels, "coils_spread", graph->images * (size_t)coils->copies * strips(coils),
+             ARGS(graph_arg(ARG_IN, maps), graph_arg(ARG_IN, image), graph_arg(ARG_INOUT, to),
+                  arg_u32((uint32_t)coils->copies), arg_u32(pixels(coils)), arg_u32(conjugate),
+                  arg_u32(add)));
+}
+
+static void gather(struct graph *graph, const struct node *coils, cl_mem maps, cl_mem values, cl_mem to,
+                   bool add) {
+  kernel_run(graph->kernels, "coils_gather", graph->images * strips(coils),
+             ARGS(graph_arg(ARG_IN, maps), graph_arg(ARG_IN, values), graph_arg(ARG_INOUT, to),
+                  arg_u32((uint32_t)coils->copies), arg_u32(pixels(coils)), arg_u32(add)));
+}
+
+static bool shape_spread(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  node->shape = graph_source(graph, node, 0)->shape;
+  return check_maps(graph, node, error) && check_copies(graph_source(graph, node, 1), 1, error);
+}
+
+static void forward_spread(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  spread(graph, node, graph_source(graph, node, 0)->value, graph_source(graph, node, 1)->value, node->value,
+         false, false);
+}
+
+static void backward_spread(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out), *maps = graph_source(graph, node, 0),
+                    *image = graph_source(graph, node, 1);
+  if (maps->needs_gradient)
+    spread(graph, node, node->gradient, image->value, maps->gradient, true, node->adds[0]);
+  if (image->needs_gradient) gather(graph, node, maps->value, node->gradient, image->gradient, node->adds[1]);
+}
+
+static bool shape_gather(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  const struct node *maps = graph_source(graph, node, 0);
+  node->shape = maps->shape;
+  node->copies = 1;
+  return check_maps(graph, node, error) && check_copies(graph_source(graph, node, 1), maps->copies, error);
+}
+
+static void forward_gather(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out), *maps = graph_source(graph, node, 0);
+  gather(graph, maps, maps->value, graph_source(graph, node, 1)->value, node->value, false);
+}
+
+static void backward_gather(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out), *maps = graph_source(graph, node, 0),
+                    *coils = graph_source(graph, node, 1);
+  if (maps->needs_gradient)
+    spread(graph, maps, coils->value, node->gradient, maps->gradient, true, node->adds[0]);
+  if (coils->needs_gradient)
+    spread(graph, maps, maps->value, node->gradient, coils->gradient, false, node->adds[1]);
+}
+
+/* ---- root of the sum of squares ------------------------------------------------------------------------ */
+
+static uint32_t planes(const struct node *coils) {
+  return (uint32_t)(coils->copies * coils->shape.channels);
+}
+
+static bool shape_root(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  const struct node *coils = graph_source(graph, node, 0);
+  (void)error;
+  node->shape = (struct tensor_shape){1, coils->shape.height, coils->shape.width};
+  node->copies = 1;
+  return true;
+}
+
+static bool shape_unit(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  (void)error;
+  node->shape = graph_source(graph, node, 0)->shape;
+  return true;
+}
+
+static void run_forward(struct graph *graph, tensor out, const char *kernel) {
+  const struct node *node = graph_node(graph, out), *coils = graph_source(graph, node, 0);
+  kernel_run(graph->kernels, kernel, graph->images * strips(coils),
+             ARGS(graph_arg(ARG_IN, coils->value), graph_arg(ARG_OUT, node->value), arg_u32(planes(coils)),
+                  arg_u32(pixels(coils))));
+}
+
+static void run_backward(struct graph *graph, tensor out, const char *kernel) {
+  const struct node *node = graph_node(graph, out), *coils = graph_source(graph, node, 0);
+  kernel_run(graph->kernels, kernel, graph->images * strips(coils),
+             ARGS(graph_arg(ARG_IN, coils->value), graph_arg(ARG_IN, node->gradient),
+                  graph_arg(ARG_INOUT, coils->gradient), arg_u32(planes(coils)), arg_u32(pixels(coils)),
+                  arg_u32(node->adds[0])));
+}
+
+static void forward_root(struct graph *graph, tensor out) {
+  run_forward(graph, out, "planes_root");
+}
+
+static void backward_root(struct graph *graph, tensor out) {
+  run_backward(graph, out, "planes_root_backward");
+}
+
+static void forward_unit(struct graph *graph, tensor out) {
+  run_forward(graph, out, "planes_unit");
+}
+
+static void backward_unit(struct graph *graph, tensor out) {
+  run_backward(graph, out, "planes_unit_backward");
+}
+
+/* ---- acquired frequencies ------------------------------------------------------------------------------ */
+
+static bool shape_consistency(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  const struct node *x = graph_source(graph, node, 0), *reference = graph_source(graph, node, 1),
+                    *mask = graph_source(graph, node, 2);
+  struct tensor_shape in = x->shape, own = mask->shape;
+  node->shape = in;
+  if (own.channels != 1 || (own.height != 1 && own.height != in.height) || own.width != in.width)
+    return fail(error, "the mask '%s' is %dx%dx%d; it must be 1x1x%d, as wide as the frequencies, or 1x%dx%d",
+                mask->name, own.channels, own.height, own.width, in.width, in.height, in.width);
+  node->weight = graph_parameter(graph, node->name, 1, 1, (size_t[]){1});
+  return graph_same_shape(x, reference, error) && check_copies(reference, x->copies, error) &&
+         check_copies(mask, 1, error);
+}
+
+/* Lines of an image that are as long as the mask: with one of points, planes. */
+static uint32_t lines(const struct graph *graph, const struct node *node) {
+  return planes(node) * pixels(node) / (uint32_t)graph_elements(graph, node->input[2]);
+}
+
+static uint32_t width(const struct graph *graph, const struct node *node) {
+  return (uint32_t)graph_elements(graph, node->input[2]);
+}
+
+static size_t line_strips(const struct graph *graph, const struct node *node) {
+  return graph->images * lines(graph, node) * divide_up(width(graph, node), STRIP);
+}
+
+#define LINE_ARGS arg_u32(lines(graph, node)), arg_u32(width(graph, node))
+
+static struct arg step_of(const struct graph *graph, const struct node *node) {
+  return graph_arg(ARG_IN, graph->parameter[node->weight].value);
+}
+
+static struct arg value_of(struct graph *graph, const struct node *node, int k) {
+  return graph_arg(ARG_IN, graph_source(graph, node, k)->value);
+}
+
+static void forward_consistency(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  kernel_run(graph->kernels, "consistency_forward", line_strips(graph, node),
+             ARGS(value_of(graph, node, 0), value_of(graph, node, 1), value_of(graph, node, 2),
+                  step_of(graph, node), graph_arg(ARG_OUT, node->value), LINE_ARGS));
+}
+
+static size_t count_parts(const struct graph *graph, const struct node *node, size_t images) {
+  size_t all = images * lines(graph, node);
+  return all < STEP_PARTS ? all : STEP_PARTS;
+}
+
+static size_t scratch_consistency(const struct graph *graph, tensor out, size_t images) {
+  return sizeof(float) * count_parts(graph, &graph->node[out.node], images);
+}
+
+static void backward_step(struct graph *graph, const struct node *node) {
+  size_t parts = count_parts(graph, node, graph->images);
+  kernel_run(graph->kernels, "consistency_step", parts,
+             ARGS(value_of(graph, node, 0), value_of(graph, node, 1), value_of(graph, node, 2),
+                  graph_arg(ARG_IN, node->gradient), graph_arg(ARG_OUT, node->scratch), LINE_ARGS,
+                  arg_u32((uint32_t)graph->images * lines(graph, node))));
+  kernel_run(graph->kernels, "conv_weight_sum", 1,
+             ARGS(graph_arg(ARG_IN, node->scratch),
+                  graph_arg(ARG_INOUT, graph->parameter[node->weight].gradient), arg_u32((uint32_t)parts),
+                  arg_u32(1)));
+}
+
+static void backward_values(struct graph *graph, const struct node *node, int k) {
+  const struct node *to = graph_source(graph, node, k);
+  if (!to->needs_gradient) return;
+  kernel_run(graph->kernels, "consistency_backward", line_strips(graph, node),
+             ARGS(value_of(graph, node, 2), step_of(graph, node), graph_arg(ARG_IN, node->gradient),
+                  graph_arg(ARG_INOUT, to->gradient), LINE_ARGS, arg_u32((uint32_t)k),
+                  arg_u32(node->adds[k])));
+}
+
+static void backward_consistency(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out), *mask = graph_source(graph, node, 2);
+  backward_step(graph, node);
+  for (int k = 0; k < 2; k++) backward_values(graph, node, k);
+  if (mask->needs_gradient)
+    kernel_run(graph->kernels, "consistency_mask", graph->images * width(graph, node),
+               ARGS(value_of(graph, node, 0), value_of(graph, node, 1), step_of(graph, node),
+                    graph_arg(ARG_IN, node->gradient), graph_arg(ARG_INOUT, mask->gradient), LINE_ARGS,
+                    arg_u32(node->adds[2])));
+}
+
+static bool shape_middle(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  node->shape = graph_source(graph, node, 0)->shape;
+  if (node->shape.channels == 1 && node->shape.height == 1) return true;
+  return fail(error, "a mask of %dx%dx%d; its middle is known of columns, 1x1x%d", node->shape.channels,
+              node->shape.height, node->shape.width, node->shape.width);
+}
+
+static void forward_middle(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  kernel_run(graph->kernels, "mask_middle", graph->images,
+             ARGS(value_of(graph, node, 0), graph_arg(ARG_OUT, node->value), arg_u32(pixels(node))));
+}
+
+static void backward_middle(struct graph *graph, tensor out) {
+  REQUIRE(false, "'%s' gives no gradient", graph_node(graph, out)->name);
+}
+
+/* ---- units -----------------------------------------------------------------------------------------------
+ */
+
+static bool shape_units(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  node->shape = graph_source(graph, node, 0)->shape;
+  return node->shape.channels == 1 && graph_elements(graph, node->input[1]) == 2
+             ? true
+             : fail(error, "it wants an image of one channel and two units, not %d channels and %zu units",
+                    node->shape.channels, graph_elements(graph, node->input[1]));
+}
+
+static struct arg units_of(struct graph *graph, const struct node *node) {
+  return arg_buffer(ARG_IN, ELEMENT_C64, graph_source(graph, node, 1)->value);
+}
+
+static void forward_units(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  kernel_run(graph->kernels, "units_forward", graph->images * strips(node),
+             ARGS(value_of(graph, node, 0), units_of(graph, node), graph_arg(ARG_OUT, node->value),
+                  arg_u32(pixels(node))));
+}
+
+static void backward_units(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  kernel_run(graph->kernels, "units_backward", graph->images * strips(node),
+             ARGS(units_of(graph, node), graph_arg(ARG_IN, node->gradient),
+                  graph_arg(ARG_INOUT, graph_source(graph, node, 0)->gradient), arg_u32(pixels(node)),
+                  arg_u32(node->adds[0])));
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------- */
+
+const struct op_desc op_coil_spread = {.name = "coil_spread",
+                                       .shape = shape_spread,
+                                       .forward = forward_spread,
+                                       .backward = backward_spread,
+                                       .keeps_input = true,
+                                       .mixes = true,
+                                       .kernels = {"coils_spread", "coils_gather"}};
+
+const struct op_desc op_coil_gather = {.name = "coil_gather",
+                                       .shape = shape_gather,
+                                       .forward = forward_gather,
+                                       .backward = backward_gather,
+                                       .keeps_input = true,
+                                       .mixes = true,
+                                       .kernels = {"coils_spread", "coils_gather"}};
+
+const struct op_desc op_coil_root = {.name = "coil_root",
+                                     .shape = shape_root,
+                                     .forward = forward_root,
+                                     .backward = backward_root,
+                                     .keeps_input = true,
+                                     .mixes = true,
+                                     .kernels = {"planes_root", "planes_root_backward"}};
+
+const struct op_desc op_coil_unit = {.name = "coil_unit",
+                                     .shape = shape_unit,
+                                     .forward = forward_unit,
+                                     .backward = backward_unit,
+                                     .keeps_input = true,
+                                     .mixes = true,
+                                     .kernels = {"planes_unit", "planes_unit_backward"}};
+
+const struct op_desc op_consistency = {.name = "consistency",
+                                       .shape = shape_consistency,
+                                       .forward = forward_consistency,
+                                       .backward = backward_consistency,
+                                       .scratch = scratch_consistency,
+                                       .keeps_input = true,
+                                       .mixes = true,
+                                       .kernels = {"consistency_forward", "consistency_backward",
+                                                   "consistency_step", "consistency_mask",
+                                                   "conv_weight_sum"}};
+
+const struct op_desc op_middle = {.name = "mask_middle",
+                                  .shape = shape_middle,
+                                  .forward = forward_middle,
+                                  .backward = backward_middle,
+                                  .blocks = {true},
+                                  .kernels = {"mask_middle"}};
+
+const struct op_desc op_units = {.name = "in_units",
+                                 .shape = shape_units,
+                                 .forward = forward_units,
+                                 .backward = backward_units,
+                                 .keeps_input = true,
+                                 .blocks = {false, true},
+                                 .kernels = {"units_forward", "units_backward"}};
+
+const struct op_desc *const op_coil_table[] = {&op_coil_spread, &op_coil_gather, &op_coil_root, &op_coil_unit,
+                                               &op_consistency, &op_middle,      &op_units,     NULL};
+
+/* ---- building ------------------------------------------------------------------------------------------ */
+
+tensor coil_spread(struct graph *graph, tensor maps, tensor image) {
+  return graph_append_pair(graph, &op_coil_spread, maps, image);
+}
+
+tensor coil_gather(struct graph *graph, tensor maps, tensor coils) {
+  return graph_append_pair(graph, &op_coil_gather, maps, coils);
+}
+
+tensor coil_root(struct graph *graph, tensor coils) {
+  return graph_append_op(graph, &op_coil_root, coils);
+}
+
+tensor coil_unit(struct graph *graph, tensor coils) {
+  return graph_append_op(graph, &op_coil_unit, coils);
+}
+
+tensor consistency(struct graph *graph, tensor x, tensor reference, tensor mask, const char *name) {
+  struct node node = {.op = &op_consistency,
+                      .name = name,
+                      .input = {x, reference, mask},
+                      .inputs = 3,
+                      .weight = -1,
+                      .bias = -1};
+  return graph_start_at(graph, graph_append(graph, &node), 1);
+}
+
+tensor in_units(struct graph *graph, tensor x, tensor units) {
+  return graph_append_pair(graph, &op_units, x, units);
+}
+
+tensor mask_middle(struct graph *graph, tensor mask) {
+  return graph_append_op(graph, &op_middle, mask);
+}
