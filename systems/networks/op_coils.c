@@ -33,7 +33,7 @@ static bool check_copies(const struct node *node, int copies, struct error *erro
 
 /* ---- an image in every coil, and back ------------------------------------------------------------------ */
 
-static void spread(struct graph *graph, const struct node *coils, cl_mem maps, cl_mem image, cl_mem to,
+static void expand(struct graph *graph, const struct node *coils, cl_mem maps, cl_mem image, cl_mem to,
                    bool conjugate, bool add) {
   kernel_run(graph->kernels, "coils_spread", graph->images * (size_t)coils->copies * strips(coils),
              ARGS(graph_arg(ARG_IN, maps), graph_arg(ARG_IN, image), graph_arg(ARG_INOUT, to),
@@ -48,23 +48,23 @@ static void gather(struct graph *graph, const struct node *coils, cl_mem maps, c
                   arg_u32((uint32_t)coils->copies), arg_u32(pixels(coils)), arg_u32(add)));
 }
 
-static bool shape_spread(struct graph *graph, tensor out, struct error *error) {
+static bool shape_expand(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);
   node->shape = graph_source(graph, node, 0)->shape;
   return check_maps(graph, node, error) && check_copies(graph_source(graph, node, 1), 1, error);
 }
 
-static void forward_spread(struct graph *graph, tensor out) {
+static void forward_expand(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
-  spread(graph, node, graph_source(graph, node, 0)->value, graph_source(graph, node, 1)->value, node->value,
+  expand(graph, node, graph_source(graph, node, 0)->value, graph_source(graph, node, 1)->value, node->value,
          false, false);
 }
 
-static void backward_spread(struct graph *graph, tensor out) {
+static void backward_expand(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out), *maps = graph_source(graph, node, 0),
                     *image = graph_source(graph, node, 1);
   if (maps->needs_gradient)
-    spread(graph, node, node->gradient, image->value, maps->gradient, true, node->adds[0]);
+    expand(graph, node, node->gradient, image->value, maps->gradient, true, node->adds[0]);
   if (image->needs_gradient) gather(graph, node, maps->value, node->gradient, image->gradient, node->adds[1]);
 }
 
@@ -85,9 +85,9 @@ static void backward_gather(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out), *maps = graph_source(graph, node, 0),
                     *coils = graph_source(graph, node, 1);
   if (maps->needs_gradient)
-    spread(graph, maps, coils->value, node->gradient, maps->gradient, true, node->adds[0]);
+    expand(graph, maps, coils->value, node->gradient, maps->gradient, true, node->adds[0]);
   if (coils->needs_gradient)
-    spread(graph, maps, maps->value, node->gradient, coils->gradient, false, node->adds[1]);
+    expand(graph, maps, maps->value, node->gradient, coils->gradient, false, node->adds[1]);
 }
 
 /* ---- root of the sum of squares ------------------------------------------------------------------------ */
@@ -282,9 +282,9 @@ static void backward_units(struct graph *graph, tensor out) {
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
 const struct op_desc op_coil_spread = {.name = "coil_spread",
-                                       .shape = shape_spread,
-                                       .forward = forward_spread,
-                                       .backward = backward_spread,
+                                       .shape = shape_expand,
+                                       .forward = forward_expand,
+                                       .backward = backward_expand,
                                        .keeps_input = true,
                                        .mixes = true,
                                        .kernels = {"coils_spread", "coils_gather"}};
