@@ -966,6 +966,20 @@ static void files_that_are_no_hdf5_are_named(void **state) {
   }
 }
 
+/* Where volumes would be, too. */
+static void files_of_other_programs_are_named_below(void **state) {
+  char bytes[600] = "\223NUMPY\1";
+  (void)state;
+  const char *inner = support_path(&folder, "test");
+  assert_int_equal(mkdir(inner, 0777), 0);
+  const char *path = arena_text(folder.arena, "%s/x.npy", inner);
+  support_write(path, bytes, sizeof bytes);
+  options.data.split = SPLIT_TEST;
+  expect_refusal("/test/x.npy is a numpy array: read it by numpy.load");
+  unlink(path);
+  rmdir(inner);
+}
+
 static void volumes_that_hold_no_numbers_are_broken(void **state) {
   const hsize_t size[] = {2, 8, 8};
   (void)state;
@@ -1552,7 +1566,7 @@ int main(void) {
       TEST(files_that_are_no_hdf5_are_named),
       TEST(kspace_of_other_programs_has_its_lines),
       TEST(files_of_matlab_are_named),
-      TEST(volumes_that_hold_no_numbers_are_broken),
+      TEST(files_of_other_programs_are_named_below), TEST(volumes_that_hold_no_numbers_are_broken),
       TEST(volumes_too_large_for_the_host_are_broken),
       TEST(volumes_of_more_slices_than_the_file_holds_are_broken),
       TEST(full_kspace_may_have_a_mask),

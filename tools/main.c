@@ -3,6 +3,7 @@
 #include "engine/base/log.h"
 #include "engine/base/text.h"
 #include "engine/device/fft.h"
+#include "engine/device/room.h"
 #include "engine/files/probe.h"
 #include "engine/files/scene.h"
 #include "engine/files/store.h"
@@ -208,7 +209,12 @@ static int refuse_command(const char *word) {
 
 /* Each file is looked at by a child first; the child itself has none. */
 static int run_program(int argc, char **argv) {
+  struct error error;
   probe_with("/proc/self/exe");
+  if (!room_for_stack(&error)) {
+    fprintf(stderr, "l2sr: %s\n", error.text);
+    return STATUS_FAILED;
+  }
   if (argc < 2) {
     help_program(command_list, stderr);
     return STATUS_USAGE;

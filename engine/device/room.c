@@ -16,7 +16,7 @@
 /* Measured with PoCL 3.1 and LLVM 14: loading takes 390 MiB, compiling networks up to 350 more. An allocator
  * keeps an arena of 64 MiB for every thread. What is advised is enough for what comes later, too: the buffers and
  * networks of scenes as this program has them. */
-enum { MIB = 1 << 20, LOADED = 400, COMPILED = 384, ARENA = 64, STACK = 8, THREADS_MOST = 1024, FILES = 16, COMPILED_FILE = 2, LATER = 1024, STEP = 256 };
+enum { MIB = 1 << 20, LOADED = 400, COMPILED = 384, ARENA = 64, STACK = 8, STACK_LEAST = 1, THREADS_MOST = 1024, FILES = 16, COMPILED_FILE = 2, LATER = 1024, STEP = 256 };
 
 struct limit {
   int kind;
@@ -105,6 +105,12 @@ static size_t stack_bytes(void) {
   return known ? (size_t)stack.rlim_cur : (size_t)STACK * MIB;
 }
 
+bool room_for_stack(struct error *error) {
+  if (stack_bytes() >= (size_t)STACK_LEAST * MIB) return true;
+  return fail_memory(error, "the stack may have %zu KiB (ulimit -s, RLIMIT_STACK); allow %d at least, %d are usual",
+                     stack_bytes() >> 10, STACK_LEAST << 10, STACK << 10);
+}
+
 static void *wait_for_all(void *gate) {
   pthread_mutex_lock(gate);
   pthread_mutex_unlock(gate);
@@ -165,7 +171,7 @@ static bool may_have_pocl(void) {
 
 bool room_for_drivers(struct error *error) {
   static const char what[] = "an OpenCL driver with its compiler";
-  return descriptors_for(FILES, what, error) &&
+  return room_for_stack(error) && descriptors_for(FILES, what, error) &&
          find_room((size_t)(LOADED + COMPILED) * MIB, may_have_pocl() ? thread_bytes() : 0, what, error);
 }
 

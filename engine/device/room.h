@@ -12,6 +12,8 @@
 bool room_for(size_t bytes, const char *what, struct error *error);
 /* The same for what loading the drivers takes, and for the files that they open. */
 bool room_for_drivers(struct error *error);
+/* For what compilers of kernels put on the stack; threads have as much as the process may. */
+bool room_for_stack(struct error *error);
 bool room_for_pocl(struct error *error); /* for what listing its devices starts: a thread for every CPU */
 /* What must stay when all buffers are made: kernels are compiled at their first launch. */
 size_t room_for_kernels(void);

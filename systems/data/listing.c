@@ -155,6 +155,19 @@ static const char *find_volumes(struct arena *arena, const char *path, int level
   return NULL;
 }
 
+/* A file of another program in or below this folder, so many levels down at most, or NULL. */
+static const char *find_foreign(struct arena *arena, const char *path, int levels) {
+  struct names entries = entries_of(arena, path);
+  for (size_t i = 0; i < entries.count; i++)
+    if (!folder_is_there(entries.path[i]) && magic_of(entries.path[i])) return entries.path[i];
+  for (size_t i = 0; levels && i < entries.count; i++) {
+    const char *found =
+        folder_is_there(entries.path[i]) ? find_foreign(arena, entries.path[i], levels - 1) : NULL;
+    if (found) return found;
+  }
+  return NULL;
+}
+
 static const char *parent_of(struct arena *arena, const char *path) {
   size_t length = strlen(path);
   while (length > 1 && path[length - 1] == '/') length--;
@@ -181,13 +194,9 @@ static const char *hint(struct arena *arena, const struct options *options, unsi
   if (found && is_of_another(found, split))
     return arena_text(arena, "; %s is of another split: set data.split to that, or fetch this one's", found);
   if (found) return arena_text(arena, "; %s holds some: set data.path to it", found);
-  struct names entries = entries_of(arena, root);
-  for (size_t i = 0; i < entries.count; i++) {
-    const struct magic *magic = folder_is_there(entries.path[i]) ? NULL : magic_of(entries.path[i]);
-    if (magic)
-      return arena_text(arena, "; %s is %s: %s", entries.path[i], magic->name, foreign_advice(magic, arena));
-  }
-  return "";
+  const char *foreign = find_foreign(arena, root, 3);
+  const struct magic *magic = foreign ? magic_of(foreign) : NULL;
+  return magic ? arena_text(arena, "; %s is %s: %s", foreign, magic->name, foreign_advice(magic, arena)) : "";
 }
 
 static bool refuse_empty(const struct listing *listing, const struct options *options, bool all,

@@ -36,6 +36,13 @@ for kib in 50000 200000 400000 600000 800000 8000000; do
 done
 [ "$ended" -eq 0 ] || complain "8 GB of data are too few"
 
+# A stack too small for compilers.
+for kib in 64 128 512; do
+  limited info "-s $kib" "ulimit -s, RLIMIT_STACK" "$l2sr" info
+  [ "$ended" -eq 1 ] || complain "a stack of $kib KiB is taken"
+  limited "a program" "-s $kib" "ulimit -s, RLIMIT_STACK" "$agent" quickstart_l2sr D
+done
+
 # What is advised is followed once.
 cat >train.yaml <<END
 data: {path: D, size: 32}

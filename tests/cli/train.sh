@@ -141,7 +141,7 @@ refuse 2 '--set gives train.rate twice; join the values' sweep scene --output no
   --set train.rate=2
 refuse 2 'train.output, in which sweep makes the folders' sweep scene --output none --set train.output=a,b
 refuse 2 'train.output is empty' sweep scene --set train.rate=1,2
-refuse 2 'network.pools=6: network.channels 4, network.pools 6' sweep scene --output none --set network.pools=2,6
+refuse 2 'network.channels=1: network.channels 1, network.pools 2' sweep scene --output none --set network.channels=4,1
 refuse 2 'two combinations would have the folder data.path=a-b' sweep scene --output none --set data.path=a/b,a-b
 refuse 2 'more than 1000 combinations' sweep scene --output none --set world.seed=$(seq -s, 40) \
   --set train.batch=$(seq -s, 40)
@@ -169,10 +169,9 @@ refuse 1 'it has 240 updates, and 12 are wanted; raise train.epochs' train scene
 refuse 1 'training data: nowhere is not a folder' train scene --output new --data nowhere
 mkdir empty
 refuse 1 'training data: no .h5 file in empty' train scene --output new --data empty
-refuse 2 'network.pools 6, data.size 32: U-Net with 6 pools' train scene --output new --set network.pools=6
 refuse 2 'network.pools is 12 at --set; it must be 1 to 6' train scene --output new \
   --set network.pools=12
-refuse 2 'network.pools 6, data.size 96' bench network --size 96 --set network.pools=6
+refuse 2 'network.channels 1, network.pools 4' bench network --size 96 --set network.channels=1
 refuse 2 'it takes 2 channels or more' train scene --output new --set network.channels=1
 refuse 1 'the loss of update ' train scene --output burst --set train.rate=1e9 --set train.loss=mse
 grep -q 'slices of its minibatch: file.*; no checkpoint was written before' err ||

@@ -17,6 +17,7 @@ import sys
 import threading
 import unittest
 import warnings
+import weakref
 from unittest import mock
 
 import gymnasium
@@ -791,6 +792,21 @@ class Libraries(unittest.TestCase):
         for step in range(BUDGET):
             seen, reward, terminated, truncated, info = envs.step(np.full(3, step))
         self.assertEqual((seen.shape, terminated.tolist()), ((3, SIZE, SIZE), [True] * 3))
+
+
+class Closing(unittest.TestCase):
+    def test_no_cycle_keeps_what_is_closed(self):
+        gc.collect()
+        gc.disable()
+        try:
+            env = make()
+            env.reset(seed=1)
+            env.close()
+            left = weakref.ref(env)
+            del env
+            self.assertIsNone(left())
+        finally:
+            gc.enable()
 
 
 class Errors(unittest.TestCase):

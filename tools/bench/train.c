@@ -114,6 +114,11 @@ bool bench_train(struct call *call, struct device *device, struct error *error) 
                       "train.method is %s; bench train measures those of one stage (`l2sr describe methods`), "
                       "bench learn and bench pgmri measure policies",
                       method->name);
+  if (method->stages[0]->step != training_step)
+    return fail_usage(error,
+                      "train.method is %s, whose updates are its own; bench train measures those that fit a reconstructor "
+                      "by back-propagation, as loupe, tau_step and reconstructor do",
+                      method->name);
   if ((method->stages[0] != &task_reconstructor && !time_alone(call, device, &alone, error)) ||
       !open_work(&work, call, device, options, method->stages[0], error))
     return false;

@@ -25,12 +25,22 @@ struct axis {
   size_t count;
 };
 
+/* What is told of a validation; a task has those values that its log has under these names. */
+enum value { VAL_LOSS, VAL_SSIM, VAL_PSNR, SCORE, VALUES };
+static const struct {
+  const char *name, *format;
+  int width;
+} columns[VALUES] = {[VAL_LOSS] = {"val_loss", "%-12.6g ", 12},
+                     [VAL_SSIM] = {"val_ssim", "%-10.5f ", 10},
+                     [VAL_PSNR] = {"val_psnr", "%-12.3f ", 12},
+                     [SCORE] = {"score", "%-12.6g ", 12}}; /* of tasks that have none of the others */
+
 /* One combination and what came of it. */
 struct row {
   const char *name, *folder, *failure; /* failure: NULL when it was trained */
   struct options options;
   uint32_t epochs, best_epoch;
-  double value[EPOCH_VALUES]; /* values of the best epoch */
+  double value[VALUES];       /* of the best epoch */
 };
 
 struct sweep {
@@ -140,18 +150,31 @@ static bool make_rows(struct call *call, struct sweep *sweep, struct error *erro
 
 /* ---- training ------------------------------------------------------------------------------------------ */
 
+/* A value of a record by its name; NaN where it has none. */
+static double value_at(const struct task *task, const struct history *history, const char *name, size_t place) {
+  const struct log_value *values = task->validation.values;
+  for (size_t v = 0; values[v].name; v++)
+    if (!strcmp(values[v].name, name)) return history->value[v][place];
+  return NAN;
+}
+
 /* The last stage stays: of a policy its scans' SSIM where that is the reward, of a reconstructor its best. */
 static bool end_stage(struct training *training, const struct stage *stage, void *context, struct error *error) {
   struct row *row = context;
   const struct history *history = &training->validations;
   size_t best = 0;
   while (best + 1 < history->count && history->at[best] != (double)training->best_at) best++;
-  for (int v = 0; v < EPOCH_VALUES; v++) row->value[v] = *stage->name ? NAN : history->value[v][best];
+  bool told = false;
+  for (int v = 0; v < SCORE; v++) {
+    row->value[v] = *stage->name ? NAN : value_at(stage->task, history, columns[v].name, best);
+    told = told || !isnan(row->value[v]);
+  }
+  row->value[SCORE] = *stage->name || told ? NAN : stage->score;
   if (!*stage->name) {
     row->epochs = (uint32_t)trainer_epochs(training);
     row->best_epoch = (uint32_t)(training->best_at / training->each);
   } else if (stage->task->reconstructs || (row->options.reward.metric == 0 && training->task->scores)) {
-    row->value[EPOCH_VAL_SSIM] = !stage->task->reconstructs ? stage->score : history->value[EPOCH_VAL_SSIM][best];
+    row->value[VAL_SSIM] = !stage->task->reconstructs ? stage->score : value_at(stage->task, history, "val_ssim", best);
   }
   return curves_draw(training, error);
 }
@@ -159,7 +182,7 @@ static bool end_stage(struct training *training, const struct stage *stage, void
 /* Of an alternation the best round stays: the last one may be past it. */
 static void keep_best(const struct best_round *best, void *context) {
   struct row *row = context;
-  if (row->options.reward.metric == 0) row->value[EPOCH_VAL_SSIM] = best->score;
+  if (row->options.reward.metric == 0) row->value[VAL_SSIM] = best->score;
 }
 
 /* Of runs of evaluate the first. */
@@ -181,9 +204,9 @@ static bool score_row(struct call *call, struct device *device, struct row *row,
   options.evaluate.metrics = "ssim,psnr";
   options.evaluate.curves = false;
   if (!evaluate_open(&evaluation, device, &options, &config, error)) return false;
-  row->value[EPOCH_VAL_LOSS] = NAN;
-  row->value[EPOCH_VAL_SSIM] = mean_of(&evaluation, "ssim");
-  row->value[EPOCH_VAL_PSNR] = mean_of(&evaluation, "psnr");
+  row->value[VAL_LOSS] = row->value[SCORE] = NAN;
+  row->value[VAL_SSIM] = mean_of(&evaluation, "ssim");
+  row->value[VAL_PSNR] = mean_of(&evaluation, "psnr");
   evaluate_close(&evaluation);
   return true;
 }
@@ -217,33 +240,24 @@ static const struct row *find_best(const struct sweep *sweep) {
   const struct row *best = NULL;
   for (size_t i = 0; i < sweep->count; i++) {
     const struct row *row = &sweep->rows[i];
-    if (row->failure || !isfinite(row->value[EPOCH_VAL_SSIM])) continue;
-    if (!best || row->value[EPOCH_VAL_SSIM] > best->value[EPOCH_VAL_SSIM]) best = row;
+    if (row->failure || !isfinite(row->value[VAL_SSIM])) continue;
+    if (!best || row->value[VAL_SSIM] > best->value[VAL_SSIM]) best = row;
   }
   return best;
 }
 
-static const struct {
-  enum epoch_value value;
-  const char *name, *format;
-  int width;
-} columns[] = {{EPOCH_VAL_LOSS, "val_loss", "%-12.6g ", 12},
-               {EPOCH_VAL_SSIM, "val_ssim", "%-10.5f ", 10},
-               {EPOCH_VAL_PSNR, "val_psnr", "%-12.3f ", 12}};
-enum { COLUMNS = sizeof columns / sizeof *columns };
-
 /* A policy has no loss, and one score. */
 static bool is_shown(const struct sweep *sweep, size_t column) {
   for (size_t i = 0; i < sweep->count; i++)
-    if (!sweep->rows[i].failure && !isnan(sweep->rows[i].value[columns[column].value])) return true;
+    if (!sweep->rows[i].failure && !isnan(sweep->rows[i].value[column])) return true;
   return false;
 }
 
 static void print_cells(const struct sweep *sweep, const struct row *row) {
   const char *instead = "failed"; /* in the first column */
-  for (size_t c = 0; c < COLUMNS; c++) {
+  for (size_t c = 0; c < VALUES; c++) {
     if (!is_shown(sweep, c)) continue;
-    double value = row->failure ? NAN : row->value[columns[c].value];
+    double value = row->failure ? NAN : row->value[c];
     if (row->failure || isnan(value))
       printf("%-*s ", columns[c].width, row->failure ? instead : "-");
     else
@@ -254,7 +268,7 @@ static void print_cells(const struct sweep *sweep, const struct row *row) {
 
 static void print_text(const struct sweep *sweep) {
   const struct row *best = find_best(sweep);
-  for (size_t c = 0; c < COLUMNS; c++)
+  for (size_t c = 0; c < VALUES; c++)
     if (is_shown(sweep, c)) printf("%-*s ", columns[c].width, columns[c].name);
   printf("folder\n");
   for (size_t i = 0; i < sweep->count; i++) {
@@ -277,9 +291,13 @@ static void print_json_set(const struct sweep *sweep, size_t row) {
 
 static void print_json_row(const struct row *row) {
   printf(",\"epochs\":%u,\"best_epoch\":%u", row->epochs, row->best_epoch);
-  for (size_t c = 0; c < COLUMNS; c++) {
+  for (size_t c = 0; c < SCORE; c++) {
     printf(",\"%s\":", columns[c].name);
-    json_number(stdout, row->failure ? NAN : row->value[columns[c].value]);
+    json_number(stdout, row->failure ? NAN : row->value[c]);
+  }
+  if (!isnan(row->value[SCORE])) {
+    printf(",\"score\":");
+    json_number(stdout, row->value[SCORE]);
   }
   printf(",\"failure\":");
   if (row->failure)
@@ -305,9 +323,8 @@ static void write_row(FILE *file, const struct sweep *sweep, size_t place) {
     fputc(',', file);
   }
   fprintf(file, row->epochs ? "%u,%u" : ",", row->epochs, row->best_epoch);
-  for (size_t c = 0; c < COLUMNS; c++)
-    fprintf(file, row->failure || isnan(row->value[columns[c].value]) ? "," : ",%.9g",
-            row->value[columns[c].value]);
+  for (size_t c = 0; c < SCORE; c++)
+    fprintf(file, row->failure || isnan(row->value[c]) ? "," : ",%.9g", row->value[c]);
   fputc(',', file);
   csv_text(file, row->folder);
   fputc(',', file);

@@ -46,8 +46,11 @@ def raise_kept(error: BaseException | None = None) -> None:
         kept.clear()
     for before, after in zip(raised, raised[1:]):
         _put_behind(before, after)
-    if raised:
-        raise raised[-1]
+    try:
+        if raised:
+            raise raised[-1]
+    finally:  # what is raised has this frame in its traceback: they would keep each other, and what they saw
+        del raised, error
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:
