@@ -60,13 +60,13 @@ case $row in
 esac
 [ -s table/Random/results.h5 ] || complain "a scene of several has no folder of its own"
 run "render" "$l2sr" render scene --samplers policy,oracle --policy $policy/last.h5 --reconstructor $dense --slices 0 --output pictures
-run "bench inference" "$l2sr" bench inference scene scene --envs 1 --json
+run "bench inference" "$l2sr" bench inference scene scene --envs 1 --set acquisition.budget=2 --json
 flops() { sed -n "s/.*\"method\":\"$1\".*\"flops\":\([0-9.e+]*\).*/\1/p" out | head -n 1; }
 awk "BEGIN { exit !($(flops Random) < $(flops 'L2S, L2SR') && $(flops 'L2S, L2SR') < $(flops PG-MRI) && $(flops PG-MRI) < $(flops Oracle)) }" ||
   complain "L2S does not cost less than PG-MRI"
 
-run "bench pgmri" "$l2sr" bench pgmri scene --json
-grep -q '"slices":8,"trajectories":6,"budget":7,.*"share":[0-9]' out || complain "bench pgmri gives no share"
+run "bench pgmri" "$l2sr" bench pgmri scene --set acquisition.budget=2 --set pgmri.trajectories=3 --json
+grep -q '"slices":8,"trajectories":3,"budget":2,.*"share":[0-9]' out || complain "bench pgmri gives no share"
 
 # ---- killed -------------------------------------------------------------------------------------------------
 

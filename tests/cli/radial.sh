@@ -46,11 +46,11 @@ run "pictures" "$l2sr" render scene --samplers random,uniform,oracle --slices 0,
 run "scene" "$l2sr" describe scene scene
 what=scene
 says out '# x8 long: 1 spoke is given, evenly spaced, then 3 are chosen: 4 of 32, acceleration 8 by spokes, 8.258 by cells'
-run "bench step" "$l2sr" bench step scene --envs 300 --slices 9
+run "bench step" "$l2sr" bench step scene --envs 20 --slices 9
 what='bench step'
 says out '1 + 3 spokes'
 run "bench learn" "$l2sr" bench learn scene --scans 16 --envs 16
-run "bench inference" "$l2sr" bench inference scene --envs 1 --json
+run "bench inference" "$l2sr" bench inference scene --envs 1 --set acquisition.budget=1 --json
 
 # ---- learning -----------------------------------------------------------------------------------------------
 
