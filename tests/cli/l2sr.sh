@@ -225,7 +225,7 @@ rm -r again/reconstructor_3
 run "going on into the last round" "$l2sr" train $still --output again --resume
 run "comes to the same end" cmp again/stages.jsonl still/stages.jsonl
 run "a sweep of alternations" "$l2sr" sweep short --set train.method=l2sr --output rates --json --set alternate.start=dense/reconstructor/best.h5 \
-  --set alternate.rounds=3 --set alternate.epochs=2 --set learn.rate=0.01 --set alternate.rate=0.0001,0.3
+  --set alternate.rounds=2 --set alternate.epochs=2 --set learn.rate=0.01 --set alternate.rate=0.0001,0.3
 cp out json
 for rate in 0.0001 0.3; do
   tried=$((tried + 1))
