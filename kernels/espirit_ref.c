@@ -154,7 +154,7 @@ static void step(struct pixel *pixel) {
 void espirit_solve_reference(const struct host_args *args) {
   size_t coils = args->value[4].u, slices = args->value[7].u, most = args->value[8].u,
          first = args->value[9].u, pixels = (size_t)args->value[10].u * args->value[11].u;
-  static struct pixel pixel;
+  struct pixel pixel = {0};
   for (size_t i = 0; i < args->rows; i++) {
     size_t place = args->value[12].u + i, slice = place / pixels;
     fill_pixel(args, i, &pixel);
