@@ -812,7 +812,7 @@ static void damaged_networks_are_refused(void **state) {
   damage(path, "network_pools", false, 13);
   refuse_network(&run, path, "its attribute network_pools is 13; expected a whole number from 1 to 12");
   damage(path, "network_pools", false, 12);
-  refuse_network(&run, path, "U-Net with 12 pools on 32x32");
+  refuse_network(&run, path, "a plane has one pixel; normalising needs at least 2");
   damage(path, "network_pools", false, 2);
   damage(path, "network_channels", false, NAN);
   refuse_network(&run, path, "its attribute network_channels is nan; expected a whole number from 2 to 1024");
