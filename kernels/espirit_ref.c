@@ -100,8 +100,7 @@ void espirit_rows_reference(const struct host_args *args) {
   }
 }
 
-/* ---- pixels -----------------------------------------------------------------------------------------------
- */
+/* ---- pixels ------------------------------------------------------------------------------------------- */
 
 struct pixel {
   size_t coils, sets;
@@ -172,8 +171,7 @@ void espirit_solve_reference(const struct host_args *args) {
   }
 }
 
-/* ---- sizes that fit the buffers ---------------------------------------------------------------------------
- */
+/* ---- sizes that fit the buffers ----------------------------------------------------------------------- */
 
 void espirit_region_prepare(struct host_args *args, struct random *random) {
   uint32_t rows = (uint32_t)args->rows, coils = 1 + random_u32(random) % 3, wide = 1 + random_u32(random) % 7,

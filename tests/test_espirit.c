@@ -41,8 +41,7 @@ static double seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* ---- k-space ----------------------------------------------------------------------------------------------
- */
+/* ---- k-space ------------------------------------------------------------------------------------------ */
 
 /* Slices of coils around a disc, with its k-space as files have it: [slices][coils][height][width], the
  * centre in the middle. */
@@ -102,8 +101,7 @@ static struct scan make_scan(size_t slices, size_t coils, size_t height, size_t 
   return scan;
 }
 
-/* ---- on the device ----------------------------------------------------------------------------------------
- */
+/* ---- on the device ------------------------------------------------------------------------------------ */
 
 static void move_centre(const struct scan *scan, size_t most, float complex *to) {
   size_t h = scan->height, w = scan->width;
@@ -150,8 +148,7 @@ static struct espirit settings_of(const struct scan *scan, size_t lines, size_t 
                           .crop = 0.8};
 }
 
-/* ---- in double --------------------------------------------------------------------------------------------
- */
+/* ---- in double ---------------------------------------------------------------------------------------- */
 
 /* Singular vectors of the patches above the threshold, [kept][coils][kernel][kernel]; returns how many. */
 static size_t find_kernels(const struct scan *scan, const struct espirit *own, size_t slice,
@@ -214,8 +211,7 @@ static void iterate(double complex matrix[COILS][COILS], size_t coils, size_t se
     }
 }
 
-/* ---- comparing --------------------------------------------------------------------------------------------
- */
+/* ---- comparing ---------------------------------------------------------------------------------------- */
 
 /* Single precision leaves vectors of length 1 so far from it that angles would be 5e-4. */
 static void stretch(double complex *vector, size_t n) {
@@ -316,8 +312,7 @@ static void units_do_not_matter(void **state) {
   for (size_t i = 0; i < 3 * plane_of(&scan); i++) assert_true(cabsf(maps[i] - small[i]) < 1e-4f);
 }
 
-/* ---- refusals ---------------------------------------------------------------------------------------------
- */
+/* ---- refusals ----------------------------------------------------------------------------------------- */
 
 static void refuse(struct device *device, struct espirit *espirit, const struct scan *scan,
                    const char *text) {
@@ -340,8 +335,7 @@ static void regions_without_signal_are_refused(void **state) {
   refuse(*state, &espirit, &scan, "its 12x12 central samples are all zero");
 }
 
-/* ---- BART -------------------------------------------------------------------------------------------------
- */
+/* ---- BART --------------------------------------------------------------------------------------------- */
 
 static bool has_bart(void) {
   bool there = !system("command -v bart >/dev/null");

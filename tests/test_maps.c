@@ -34,8 +34,7 @@ static int close_folder(void **state) {
   return 0;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------
- */
+/* ---- files -------------------------------------------------------------------------------------------- */
 
 /* A coil's map, and what it sees, at a pixel of the file; squares sum to 1. */
 static double complex map_at(size_t coil, size_t coils, size_t y, size_t x) {
@@ -118,8 +117,7 @@ static void write_file(const struct file *file) {
   assert_good(store_commit(store, &error), &error);
 }
 
-/* ---- slices -----------------------------------------------------------------------------------------------
- */
+/* ---- slices ------------------------------------------------------------------------------------------- */
 
 struct bench {
   struct dataset dataset;
@@ -255,8 +253,7 @@ static void ones_are_ones(void **state) {
   close_bench(&bench);
 }
 
-/* ---- coils combined by maps -------------------------------------------------------------------------------
- */
+/* ---- coils combined by maps --------------------------------------------------------------------------- */
 
 static void observe_all(struct bench *bench, size_t envs) {
   struct simulation *simulation = &bench->simulation;
@@ -323,8 +320,7 @@ static void what_no_coil_sees_is_zero(void **state) {
   close_bench(&bench);
 }
 
-/* ---- simulated coils --------------------------------------------------------------------------------------
- */
+/* ---- simulated coils ---------------------------------------------------------------------------------- */
 
 enum { MANY = 5 };
 
@@ -471,8 +467,7 @@ static void simulated_coils_are_calibrated(void **state) {
   close_bench(&bench);
 }
 
-/* ---- refusals ---------------------------------------------------------------------------------------------
- */
+/* ---- refusals ----------------------------------------------------------------------------------------- */
 
 static void refuse(struct device *device, const char *text) {
   struct bench bench;

@@ -163,8 +163,7 @@ static void noise_of_no_full_rank_is_refused(void **state) {
                "a file: the 3000 samples of dataset noise have no covariance of full rank for 5 coils");
 }
 
-/* ---- BART -------------------------------------------------------------------------------------------------
- */
+/* ---- BART --------------------------------------------------------------------------------------------- */
 
 static void write_cfl(const char *name, const float complex *data, const char *dimensions, size_t count) {
   support_write_text(support_path(&folder, arena_text(folder.arena, "%s.hdr", name)),
@@ -204,8 +203,7 @@ static void bart_does_the_same(void **state) {
   assert_true(worst[0] < 1e-4 * most[0] && worst[1] < 1e-4 * most[1]);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------
- */
+/* ---- files -------------------------------------------------------------------------------------------- */
 
 static void write_file(size_t noise_coils) {
   const size_t shape[] = {1, COILS, N, N}, noise_shape[] = {noise_coils, NOISE};

@@ -122,8 +122,7 @@ static double distance(const float *found, const float *expected, double factor)
   return sqrt(off / size);
 }
 
-/* ---- against double precision ----------------------------------------------------------------------------
- */
+/* ---- against double precision ------------------------------------------------------------------------- */
 
 static void put_scans(struct scene *scene, const uint8_t *mask, size_t envs) {
   struct world *world = scene->simulation.world;
@@ -170,8 +169,7 @@ static void images_are_those_of_double_precision(void **state) {
       for (int coils = 0; coils < 2; coils++) check_geometry(*state, geometry, method, coils);
 }
 
-/* ---- against BART, where it is installed
- * --------------------------------------------------------------------- */
+/* ---- against BART, where it is installed -------------------------------------------------------------- */
 
 /* A complex array [1][row][column][coil], the first axis fastest; the plane's centre is at its start where
  * centred. */
@@ -241,8 +239,7 @@ static void bart_agrees(void **state) {
   support_close_folder(&folder);
 }
 
-/* ---- numbers of scans, tolerances, shifts ----------------------------------------------------------------
- */
+/* ---- numbers of scans, tolerances, shifts ------------------------------------------------------------- */
 
 /* Conjugate gradients of one coil need no more than two steps: theirs are of several. */
 static void scan(struct device *device, uint32_t method, size_t envs, double tolerance, bool shifts,
@@ -294,8 +291,7 @@ static void shifts_are_other_images(void **state) {
   assert_true(distance(with, without, 1) > 1e-3 && distance(with, without, 1) < 0.5);
 }
 
-/* ---- what uses them
- * ---------------------------------------------------------------------------------------- */
+/* ---- what uses them ----------------------------------------------------------------------------------- */
 
 /* Candidates of an oracle are solved for: its lines score higher than drawn ones. */
 static void oracles_solve(void **state) {
@@ -314,8 +310,7 @@ static void oracles_solve(void **state) {
   for (int env = 0; env < 2; env++) assert_true(score[1][env] > score[0][env]);
 }
 
-/* ---- what is refused
- * --------------------------------------------------------------------------------------- */
+/* ---- what is refused ---------------------------------------------------------------------------------- */
 
 static void expect_refusal(struct device *device, struct scene *scene, size_t coils, const char *part) {
   struct simulation_plan plan = {.slices = 1, .envs = 1, .images = IMAGES_AT_END, .coils = coils};

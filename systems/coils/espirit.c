@@ -26,8 +26,7 @@ struct batch {
   double *value;        /* [samples] */
 };
 
-/* ---- eigenvectors -----------------------------------------------------------------------------------------
- */
+/* ---- eigenvectors ------------------------------------------------------------------------------------- */
 
 /* Of a Hermitian matrix [n][n], in place: vector after vector, by rising eigenvalue. LAPACK stores matrices
  * column after column, so it sees the conjugate: its vectors are conjugated back. */
@@ -73,8 +72,7 @@ static bool find_kernels(struct batch *batch, size_t i, size_t *kept, struct err
   return true;
 }
 
-/* ---- the region -------------------------------------------------------------------------------------------
- */
+/* ---- the region --------------------------------------------------------------------------------------- */
 
 /* Brings the region's largest part to 1: squares of a scanner's units may vanish. */
 static const char *scale_region(float complex *region, size_t count) {
@@ -112,8 +110,7 @@ static bool take_region(struct batch *batch, size_t *broken, struct error *error
   return true;
 }
 
-/* ---- kernels ----------------------------------------------------------------------------------------------
- */
+/* ---- kernels ------------------------------------------------------------------------------------------ */
 
 /* Slices with fewer vectors than others have zeros in their places. */
 static bool collect_kernels(struct batch *batch, struct error *error) {
@@ -144,8 +141,7 @@ static bool take_kernels(struct batch *batch, struct error *error) {
   return device_finish(batch->device, error) && collect_kernels(batch, error);
 }
 
-/* ---- pixels -----------------------------------------------------------------------------------------------
- */
+/* ---- pixels ------------------------------------------------------------------------------------------- */
 
 static void run_lags(struct batch *batch) {
   const struct espirit *own = batch->espirit;
@@ -180,8 +176,7 @@ static bool run_batch(struct batch *batch, size_t *broken, struct error *error) 
   return device_finish(batch->device, error);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------------------
- */
+/* ---- opening ------------------------------------------------------------------------------------------ */
 
 static size_t lines_bytes(const struct batch *batch) {
   return 8 * batch->entries * batch->espirit->height * (2 * batch->espirit->kernel - 1);

@@ -152,19 +152,13 @@ void maps_clear(struct world *world) {
   world_leave(world, before);
 }
 
-/* Where a line of the scene lies in one of the file's; -1: in the padding. */
-static long place_of(size_t i, size_t full, size_t image, size_t pad, size_t n) {
-  long place = volume_place(i, image, pad, n);
-  return place < 0 ? place : place + (long)((full - image) / 2);
-}
-
 static void crop_maps(const struct volume *volume, const struct scan_shape *shape, size_t pad,
                       const float *from, float *to) {
   size_t height = volume->map_height, width = volume->map_width;
   for (size_t line = 0; line < volume->coils * shape->height; line++) {
-    long y = place_of(line % shape->height, height, volume->image_height, pad, shape->height);
+    long y = volume_place_in(line % shape->height, height, volume->image_height, pad, shape->height);
     for (size_t i = 0; i < shape->width; i++, to += 2) {
-      long x = place_of(i, width, volume->image_width, pad, shape->width);
+      long x = volume_place_in(i, width, volume->image_width, pad, shape->width);
       const float *value = from + 2 * ((line / shape->height * height + (size_t)y) * width + (size_t)x);
       to[0] = y < 0 || x < 0 ? 0 : value[0];
       to[1] = y < 0 || x < 0 ? 0 : value[1];
@@ -222,8 +216,9 @@ static size_t coils_of(const struct options *options, const struct volume *volum
   return options->coils.simulate ? options->coils.simulate : volume->made_coils;
 }
 
-static bool make_maps_of(struct world *world, const struct dataset *dataset, const struct options *options,
-                     const struct slice_name *names, size_t first, size_t count, struct error *error) {
+/* Of slices that follow each other and have as many coils. */
+static bool make_alike(struct world *world, const struct dataset *dataset, const struct options *options,
+                       const struct slice_name *names, size_t first, size_t count, struct error *error) {
   size_t coils = coils_of(options, &dataset->volumes[names[first].volume]), broken;
   bool ones = options->coils.maps == MAPS_ONES || coils == 1;
   for (size_t i = 0; ones && i < count; i++) write_ones(world, first + i, coils);
@@ -240,7 +235,7 @@ bool maps_make(struct world *world, const struct dataset *dataset, const struct 
     for (next = first + 1;
          next < slices && coils_of(options, &dataset->volumes[names[next].volume]) == coils;)
       next++;
-    if (!make_maps_of(world, dataset, options, names, first, next - first, error)) return false;
+    if (!make_alike(world, dataset, options, names, first, next - first, error)) return false;
   }
   return true;
 }

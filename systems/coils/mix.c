@@ -12,8 +12,7 @@ bool mix_wanted(const struct volume *volume, const struct options *options) {
          (options->coils.whiten != WHITEN_NONE || volume->made_coils < volume->coils);
 }
 
-/* ---- matrices ---------------------------------------------------------------------------------------------
- */
+/* ---- matrices ----------------------------------------------------------------------------------------- */
 
 /* Rows of samples of every coil: `count` samples from the start of each, `stride` apart. */
 struct samples {
@@ -159,8 +158,7 @@ static bool make_matrix(struct mix *mix, const struct volume *volume, const stru
   return true;
 }
 
-/* ---- on the device ----------------------------------------------------------------------------------------
- */
+/* ---- on the device ------------------------------------------------------------------------------------ */
 
 void mix_close(struct mix *mix) {
   if (!mix->coils) return;

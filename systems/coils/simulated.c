@@ -24,8 +24,7 @@ bool simulated_or_measured(const struct options *options) {
   return options->data.kspace == KSPACE_MEASURED || options->coils.simulate;
 }
 
-/* ---- maps -------------------------------------------------------------------------------------------------
- */
+/* ---- maps --------------------------------------------------------------------------------------------- */
 
 static double complex birdcage(size_t coil, size_t coils, double y, double x) {
   double around = 2 * M_PI * (double)coil / (double)coils;
@@ -46,8 +45,7 @@ void simulated_maps(float *maps, size_t coils, size_t height, size_t width) {
   }
 }
 
-/* ---- k-space ----------------------------------------------------------------------------------------------
- */
+/* ---- k-space ------------------------------------------------------------------------------------------ */
 
 struct coils {
   struct world *world;

@@ -142,27 +142,24 @@ static bool list_split(struct listing *listing, const struct options *options, u
 
 /* ---- nothing found ------------------------------------------------------------------------------------- */
 
-/* A folder with volumes in or below this one, so many levels down at most, or NULL. */
-static const char *find_volumes(struct arena *arena, const char *path, int levels) {
-  struct names entries = entries_of(arena, path);
-  for (size_t i = 0; i < entries.count; i++)
-    if (format_of(entries.path[i]) && !folder_is_there(entries.path[i])) return path;
-  for (size_t i = 0; levels && i < entries.count; i++) {
-    const char *found =
-        folder_is_there(entries.path[i]) ? find_volumes(arena, entries.path[i], levels - 1) : NULL;
-    if (found) return found;
-  }
-  return NULL;
+static bool is_volume(const char *path) {
+  return format_of(path) && !folder_is_there(path);
 }
 
-/* A file of another program in or below this folder, so many levels down at most, or NULL. */
-static const char *find_foreign(struct arena *arena, const char *path, int levels) {
+static bool is_foreign(const char *path) {
+  return !folder_is_there(path) && magic_of(path);
+}
+
+/* A folder in or below this one, so many levels down at most, with an entry of the kind, which is *file; or NULL. */
+static const char *find_folder(struct arena *arena, const char *path, int levels, bool (*is_kind)(const char *path),
+                               const char **file) {
   struct names entries = entries_of(arena, path);
   for (size_t i = 0; i < entries.count; i++)
-    if (!folder_is_there(entries.path[i]) && magic_of(entries.path[i])) return entries.path[i];
+    if (is_kind(*file = entries.path[i])) return path;
   for (size_t i = 0; levels && i < entries.count; i++) {
-    const char *found =
-        folder_is_there(entries.path[i]) ? find_foreign(arena, entries.path[i], levels - 1) : NULL;
+    const char *found = folder_is_there(entries.path[i])
+                            ? find_folder(arena, entries.path[i], levels - 1, is_kind, file)
+                            : NULL;
     if (found) return found;
   }
   return NULL;
@@ -186,7 +183,7 @@ static bool is_of_another(const char *path, unsigned split) {
 /* The split may be beside: somebody gives the folder of one, as fastMRI's archives unpack. */
 static const char *hint(struct arena *arena, const struct options *options, unsigned split) {
   struct options above = *options;
-  const char *root = options->data.path, *found = find_volumes(arena, root, 3);
+  const char *file, *root = options->data.path, *found = find_folder(arena, root, 3, is_volume, &file);
   above.data.path = parent_of(arena, root);
   struct names folders = folders_of(arena, &above, split);
   if (folders.count)
@@ -194,9 +191,8 @@ static const char *hint(struct arena *arena, const struct options *options, unsi
   if (found && is_of_another(found, split))
     return arena_text(arena, "; %s is of another split: set data.split to that, or fetch this one's", found);
   if (found) return arena_text(arena, "; %s holds some: set data.path to it", found);
-  const char *foreign = find_foreign(arena, root, 3);
-  const struct magic *magic = foreign ? magic_of(foreign) : NULL;
-  return magic ? arena_text(arena, "; %s is %s: %s", foreign, magic->name, foreign_advice(magic, arena)) : "";
+  const struct magic *magic = find_folder(arena, root, 3, is_foreign, &file) ? magic_of(file) : NULL;
+  return magic ? arena_text(arena, "; %s is %s: %s", file, magic->name, foreign_advice(magic, arena)) : "";
 }
 
 static bool refuse_empty(const struct listing *listing, const struct options *options, bool all,

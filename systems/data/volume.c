@@ -299,6 +299,11 @@ long volume_place(size_t i, size_t size, size_t pad, size_t n) {
   return place >= 0 && place < (long)size ? place : -1;
 }
 
+long volume_place_in(size_t i, size_t full, size_t size, size_t pad, size_t n) {
+  long place = volume_place(i, size, pad, n);
+  return place < 0 ? place : place + (long)((full - size) / 2);
+}
+
 void volume_crop(const float *image, size_t height, size_t width, size_t pad, const struct scan_shape *shape,
                  float *to) {
   for (size_t y = 0; y < shape->height; y++) {

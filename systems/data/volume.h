@@ -77,6 +77,8 @@ size_t volume_sample_floats(const struct volume *volume);
 /* Where pixel i of the n central ones lies in an axis of `size` that is padded to `pad`; -1: in the padding.
  */
 long volume_place(size_t i, size_t size, size_t pad, size_t n);
+/* The same in an axis of `full`, from whose middle one of `size` was cut before. */
+long volume_place_in(size_t i, size_t full, size_t size, size_t pad, size_t n);
 /* Zero-pads each axis to `pad` (where smaller; the extra line goes before) and takes the central pixels of
  * the shape with start floor((size - side) / 2) per axis (PROTOCOL 1.2). */
 void volume_crop(const float *image, size_t height, size_t width, size_t pad, const struct scan_shape *shape,

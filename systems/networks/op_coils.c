@@ -248,8 +248,7 @@ static void backward_middle(struct graph *graph, tensor out) {
   REQUIRE(false, "'%s' gives no gradient", graph_node(graph, out)->name);
 }
 
-/* ---- units -----------------------------------------------------------------------------------------------
- */
+/* ---- units -------------------------------------------------------------------------------------------- */
 
 static bool shape_units(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);

@@ -7,18 +7,19 @@
 enum { GROUPS_A_UNIT = 4 };
 static const size_t work_most = (size_t)256 << 20; /* bytes that images of many coils may take */
 
-static const char *kernel_of(const struct world *world) {
-  return observe_cells_fft_fits(world_height(world), world_width(world)) ? "observe_cells_fft" : "observe_cells_direct";
+/* The kernel for these sizes of the two of its kind. */
+static const char *kernel_for(const struct world *world, const char *const kernels[2]) {
+  return kernels[!observe_cells_fft_fits(world_height(world), world_width(world))];
 }
 
-static const char *coils_kernel_of(const struct world *world) {
-  return observe_cells_fft_fits(world_height(world), world_width(world)) ? "observe_coils_fft" : "observe_coils_direct";
-}
+static const char *const of_cells[] = {"observe_cells_fft", "observe_cells_direct"},
+                         *const of_coils[] = {"observe_coils_fft", "observe_coils_direct"},
+                         *const of_maps[] = {"observe_maps_fft", "observe_maps_direct"};
 
 static void run_observe_cells(struct world *world, void *context) {
   const struct simulation *simulation = context;
   size_t scans = world_rows(world, TABLE_ENV), slots = simulation->observe_slots;
-  kernel_run(world_kernels(world), kernel_of(world), scans < slots ? scans : slots,
+  kernel_run(world_kernels(world), kernel_for(world, of_cells), scans < slots ? scans : slots,
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_kspace),
                   world_in(world, SCENE_cells), world_in(world, SCENE_phase),
                   world_in(world, SCENE_column_phase),
@@ -38,7 +39,7 @@ const struct system system_observe_cells = {
 static void run_observe_coils(struct world *world, void *context) {
   const struct simulation *simulation = context;
   size_t scans = world_rows(world, TABLE_ENV), slots = simulation->observe_slots;
-  kernel_run(world_kernels(world), coils_kernel_of(world), scans < slots ? scans : slots,
+  kernel_run(world_kernels(world), kernel_for(world, of_coils), scans < slots ? scans : slots,
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_coils),
                   world_in(world, SLICE_coil_kspace), world_in(world, SCENE_cells),
                   world_in(world, SCENE_phase), world_in(world, SCENE_column_phase),
@@ -56,14 +57,10 @@ const struct system system_observe_coils = {
     .writes = SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std),
     .run = run_observe_coils};
 
-static const char *maps_kernel_of(const struct world *world) {
-  return observe_cells_fft_fits(world_height(world), world_width(world)) ? "observe_maps_fft" : "observe_maps_direct";
-}
-
 static void run_observe_maps(struct world *world, void *context) {
   const struct simulation *simulation = context;
   size_t scans = world_rows(world, TABLE_ENV), slots = simulation->observe_slots;
-  kernel_run(world_kernels(world), maps_kernel_of(world), scans < slots ? scans : slots,
+  kernel_run(world_kernels(world), kernel_for(world, of_maps), scans < slots ? scans : slots,
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_coils),
                   world_in(world, SLICE_coil_kspace), world_in(world, SLICE_maps), world_in(world, SCENE_cells),
                   world_in(world, SCENE_phase), world_in(world, SCENE_column_phase),
@@ -98,15 +95,15 @@ static bool open_work(struct simulation *simulation, size_t coils, struct error 
 
 bool observe_cells_open(struct simulation *simulation, struct error *error) {
   return open_work(simulation, 1, error) &&
-         kernel_need(simulation->kernels, kernel_of(simulation->world), error);
+         kernel_need(simulation->kernels, kernel_for(simulation->world, of_cells), error);
 }
 
 bool observe_coils_open(struct simulation *simulation, struct error *error) {
   return open_work(simulation, simulation->plan.coils, error) &&
-         kernel_need(simulation->kernels, coils_kernel_of(simulation->world), error);
+         kernel_need(simulation->kernels, kernel_for(simulation->world, of_coils), error);
 }
 
 bool observe_maps_open(struct simulation *simulation, struct error *error) {
   return open_work(simulation, simulation->plan.coils, error) &&
-         kernel_need(simulation->kernels, maps_kernel_of(simulation->world), error);
+         kernel_need(simulation->kernels, kernel_for(simulation->world, of_maps), error);
 }

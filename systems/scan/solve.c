@@ -252,7 +252,7 @@ static void run_data(struct world *world, void *context) {
   world_touch(world, 0, SET(RECONSTRUCTOR_data));
 }
 
-/* The list adds the k-space that there is, and maps (systems/scan/simulation_lists.c). */
+/* The list adds the k-space that there is, and maps (systems/scan/reconstruction_lists.c). */
 const struct system system_solve_data = {
     .name = "solve_data",
     .doc = "the acquired data as an image, and its brightness",

@@ -24,9 +24,8 @@ static cl_mem write_places(const struct spectra *spectra, size_t full, size_t im
   struct arena *arena = arena_open();
   uint32_t *from = ARENA_NEW(arena, uint32_t, n);
   for (size_t i = 0; i < n; i++) {
-    long place = volume_place(i, image, spectra->pad, n);
-    size_t centred = (size_t)place + (full - image) / 2;
-    from[i] = place < 0 ? NO_CELL : (uint32_t)((centred + full - full / 2) % full);
+    long place = volume_place_in(i, full, image, spectra->pad, n);
+    from[i] = place < 0 ? NO_CELL : (uint32_t)(((size_t)place + full - full / 2) % full);
   }
   device_write(spectra->device, buffer, 0, 4 * n, from);
   arena_close(arena);

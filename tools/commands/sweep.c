@@ -127,6 +127,14 @@ static bool name_row(struct call *call, const struct sweep *sweep, size_t row, s
   return true;
 }
 
+/* Whether rows may have other padded columns than the scene, of which all files are read. */
+static bool changes_data(const struct sweep *sweep) {
+  bool changes = false;
+  for (size_t i = 0; i < sweep->axes; i++)
+    changes |= !strncmp(sweep->axis[i].key, "data.", 5) || !strncmp(sweep->axis[i].key, "acquisition.", 12);
+  return changes;
+}
+
 static bool make_row(struct call *call, const struct sweep *sweep, size_t place, struct error *error) {
   struct row *row = &sweep->rows[place];
   if (!name_row(call, sweep, place, error)) return false;
@@ -135,7 +143,7 @@ static bool make_row(struct call *call, const struct sweep *sweep, size_t place,
     const char *assignment = arena_text(call->arena, "%s=%s", sweep->axis[i].key, value_of(sweep, place, i));
     if (!scene_assign(&option_table, &row->options, call->arena, assignment, "--set", error)) return false;
   }
-  padding_find(&row->options, NULL);
+  if (changes_data(sweep)) padding_find(&row->options, NULL);
   row->folder = arena_text(call->arena, "%s/%s", call->options.train.output, row->name);
   row->options.train.output = row->folder;
   return method_check_networks(&row->options, error) || fail_in(error, "%s", row->name);
