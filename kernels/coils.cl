@@ -38,7 +38,7 @@ __kernel void coils_gather(__global const float *restrict maps, __global const f
 }
 
 /* The square of the norm over an image's planes; with `slopes` also the inner product. */
-INLINE float8 square_of(__global const float *planes, uint count, uint start, uint pixels) {
+INLINE float8 sum_of_squares(__global const float *planes, uint count, uint start, uint pixels) {
   float8 sum = (float8)0.0f;
   for (uint plane = 0u; plane < count; plane++) {
     float8 value = load_eight(planes + plane * pixels, start, pixels);
@@ -59,7 +59,7 @@ __kernel void planes_root(__global const float *restrict input, __global float *
   if (row >= rows) return;
   uint start = row % strips * STRIP, image = row / strips;
   store_eight(output + image * pixels, start, pixels,
-              sqrt(square_of(input + image * planes * pixels, planes, start, pixels)));
+              sqrt(sum_of_squares(input + image * planes * pixels, planes, start, pixels)));
 }
 
 /* Its gradient along the values; 0 where the root is 0. */
@@ -70,7 +70,7 @@ __kernel void planes_root_backward(__global const float *restrict input, __globa
   if (row >= rows) return;
   uint start = row % strips * STRIP, image = row / strips, first = image * planes * pixels;
   float8 slope = load_eight(output_gradient + image * pixels, start, pixels) *
-                 inverse_of(square_of(input + first, planes, start, pixels));
+                 inverse_of(sum_of_squares(input + first, planes, start, pixels));
   for (uint place = first; place < first + planes * pixels; place += pixels)
     add_eight(input_gradient + place, start, pixels, slope * load_eight(input + place, start, pixels), add);
 }
@@ -81,7 +81,7 @@ __kernel void planes_unit(__global const float *restrict input, __global float *
   uint row = (uint)get_global_id(0), strips = (pixels + STRIP - 1u) / STRIP;
   if (row >= rows) return;
   uint start = row % strips * STRIP, first = row / strips * planes * pixels;
-  float8 inverse = inverse_of(square_of(input + first, planes, start, pixels));
+  float8 inverse = inverse_of(sum_of_squares(input + first, planes, start, pixels));
   for (uint place = first; place < first + planes * pixels; place += pixels)
     store_eight(output + place, start, pixels, inverse * load_eight(input + place, start, pixels));
 }
@@ -93,7 +93,7 @@ __kernel void planes_unit_backward(__global const float *restrict input, __globa
   uint row = (uint)get_global_id(0), strips = (pixels + STRIP - 1u) / STRIP;
   if (row >= rows) return;
   uint start = row % strips * STRIP, first = row / strips * planes * pixels, end = first + planes * pixels;
-  float8 inverse = inverse_of(square_of(input + first, planes, start, pixels)), product = (float8)0.0f;
+  float8 inverse = inverse_of(sum_of_squares(input + first, planes, start, pixels)), product = (float8)0.0f;
   for (uint place = first; place < end; place += pixels)
     product += load_eight(input + place, start, pixels) * load_eight(output_gradient + place, start, pixels);
   product *= inverse * inverse;

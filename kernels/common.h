@@ -53,6 +53,13 @@ INLINE float8 load_eight(__global const float *from, uint start, uint count) {
                   start + 6u < count ? from[start + 6u] : 0.0f, 0.0f);
 }
 
+/* The sum of a strip of eight, in a fixed order. */
+INLINE float strip_sum(float8 v) {
+  float4 half_sum = v.lo + v.hi;
+  float2 quarter = half_sum.lo + half_sum.hi;
+  return quarter.x + quarter.y;
+}
+
 INLINE void store_eight(__global float *to, uint start, uint count, float8 value) {
   if (start + 8u <= count) {
     vstore8(value, 0, to + start);
@@ -143,6 +150,9 @@ INLINE float observed_normal(float pixel, float mean, float scale) {
 INLINE float target_pixel(float pixel, float mean, float deviation) {
   return target_normal(pixel, mean, deviation) * deviation + mean;
 }
+
+/* Forms of a scan's reward (PROTOCOL 1.9, 1.12). */
+enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT };
 
 /* SSIM's window: exp(-d^2 / (2 1.5^2)) / sum, d = -5 to 5. */
 #define GAUSSIAN_RADIUS 5

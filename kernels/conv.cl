@@ -142,12 +142,6 @@ __kernel void conv_backward(__global const float *restrict output_gradient,
     }
 }
 
-INLINE float strip_sum(float8 v) {
-  float4 half_sum = v.lo + v.hi;
-  float2 quarter = half_sum.lo + half_sum.hi;
-  return quarter.x + quarter.y;
-}
-
 #define PAIR 2 /* output channels of a work-item in conv_weight */
 
 /* Adds one line of the input times the output gradient's: lines y-1, y, y+1 of the input (3x3) or y (1x1)

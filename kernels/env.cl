@@ -69,8 +69,6 @@ __kernel void env_free(__global const uchar *restrict mask, __global uchar *rest
   if (row < rows) free[row] = !mask[row];
 }
 
-enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT };
-
 /* The reward of a step, as score_reward gives it over a scan; compat's initial quality counts in the first step. */
 __kernel void env_reward(__global const float *restrict score, __global const uint *restrict step,
                          __global const uint *restrict done, __global const uint *restrict skip,

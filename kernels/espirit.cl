@@ -57,7 +57,7 @@ __kernel void espirit_gram(__global const float2 *restrict region, __global floa
 }
 
 /* The coils of an entry: x <= y. */
-INLINE uint2 coils_of(uint entry, uint coils) {
+INLINE uint2 pair_of_coils(uint entry, uint coils) {
   uint one = 0u;
   for (; entry >= coils - one; one++) entry -= coils - one;
   return (uint2)(one, one + entry);
@@ -71,7 +71,7 @@ __kernel void espirit_lags(__global const float2 *restrict vectors, __global flo
   if (row >= rows) return;
   int side = (int)kernel_side, count = 2 * side - 1, lag = (int)row % (count * count);
   uint entry = row / (uint)(count * count), entries = coils * (coils + 1u) / 2u;
-  uint2 pair = coils_of(entry % entries, coils);
+  uint2 pair = pair_of_coils(entry % entries, coils);
   int ly = lag / count - (side - 1), lx = lag % count - (side - 1);
   size_t area = kernel_side * kernel_side, from = (size_t)(entry / entries) * kept * coils * area;
   float2 sum = (float2)(0.0f, 0.0f);

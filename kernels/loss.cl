@@ -19,20 +19,20 @@
 typedef struct {
   __global const float *output, *image;
   float mean, std, scale, pivot;
-} pair_of_images;
+} loss_pair;
 
-INLINE float reconstructed(pair_of_images pair, int place) {
+INLINE float reconstructed(loss_pair pair, int place) {
   return (pair.output[place] * pair.std + pair.mean) * pair.scale;
 }
 
-INLINE float wanted(pair_of_images pair, int place) {
+INLINE float wanted(loss_pair pair, int place) {
   return target_pixel(pair.image[place], pair.mean, pair.std) * pair.scale;
 }
 
-INLINE pair_of_images find_pair(uint image, uint at, __global const float *output,
+INLINE loss_pair find_loss_pair(uint image, uint at, __global const float *output,
                                 __global const float *images, __global const float *mean,
                                 __global const float *std, __global const float *data_range) {
-  pair_of_images pair = {output + (size_t)image * PIXELS,
+  loss_pair pair = {output + (size_t)image * PIXELS,
                          images + (size_t)at * PIXELS,
                          mean[at],
                          std[at],
@@ -42,7 +42,7 @@ INLINE pair_of_images find_pair(uint image, uint at, __global const float *outpu
 }
 
 /* One tile with its halo, moved by the pivot; outside the image both are zero before that. */
-INLINE void load_tile(pair_of_images pair, int left, int top, __local float *a, __local float *b) {
+INLINE void load_loss_tile(loss_pair pair, int left, int top, __local float *a, __local float *b) {
   for (int i = (int)get_local_id(0); i < HALO_X * HALO_Y; i += GROUP) {
     int x = left - RADIUS + i % HALO_X, y = top - RADIUS + i / HALO_X;
     bool inside = x >= 0 && x < WIDTH && y >= 0 && y < HEIGHT;
@@ -53,7 +53,7 @@ INLINE void load_tile(pair_of_images pair, int left, int top, __local float *a, 
 }
 
 /* The 11x11 Gaussian along one axis, or as `uniform` says the 7x7 window of equal weights. */
-INLINE float window_weight(int d, bool uniform) {
+INLINE float loss_weight(int d, bool uniform) {
   if (uniform) return abs(d - RADIUS) <= UNIFORM_RADIUS ? 1.0f / (2 * UNIFORM_RADIUS + 1) : 0.0f;
   return gaussian[d];
 }
@@ -69,11 +69,11 @@ INLINE float map_pixels(bool uniform) {
 }
 
 /* Windowed sums along x: sums[moment][y][x]. */
-INLINE void filter_rows(__local const float *a, __local const float *b, __local float *sums, bool uniform) {
+INLINE void filter_loss_rows(__local const float *a, __local const float *b, __local float *sums, bool uniform) {
   for (int i = (int)get_local_id(0); i < TILE_X * HALO_Y; i += GROUP) {
     int start = i / TILE_X * HALO_X + i % TILE_X;
     float m[MOMENTS] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
-    for (int d = 0; d <= 2 * RADIUS; d++) add_products(m, window_weight(d, uniform), a[start + d], b[start + d]);
+    for (int d = 0; d <= 2 * RADIUS; d++) add_products(m, loss_weight(d, uniform), a[start + d], b[start + d]);
     for (int k = 0; k < MOMENTS; k++) sums[k * TILE_X * HALO_Y + i] = m[k];
   }
 }
@@ -81,11 +81,11 @@ INLINE void filter_rows(__local const float *a, __local const float *b, __local 
 /* The map's value at one pixel and its slopes by the windowed sums of the moved pixels. With the moved means
  * m0, m1 and the true ones u = m0 + pivot, v = m1 + pivot: value = (2uv + c1)(2 cov + c2) / ((uu + vv +
  * c1)(var + c2)). Of the uniform window the variances are a sample's: 49/48 of the others. */
-INLINE float map_value(int i, float pivot, __local const float *sums, float *slope, bool uniform) {
+INLINE float loss_map_value(int i, float pivot, __local const float *sums, float *slope, bool uniform) {
   const float c1 = 1e-4f, c2 = 9e-4f, sample = uniform ? 49.0f / 48.0f : 1.0f;
   float m[MOMENTS] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
   for (int d = 0; d <= 2 * RADIUS; d++) {
-    float w = window_weight(d, uniform);
+    float w = loss_weight(d, uniform);
     for (int k = 0; k < MOMENTS; k++) m[k] += w * sums[k * TILE_X * HALO_Y + i + d * TILE_X];
   }
   float u = m[0] + pivot, v = m[1] + pivot;
@@ -106,7 +106,7 @@ INLINE int tile_top(uint tile) {
 }
 
 /* The value the moments of a tile are taken from: the target at its middle. */
-INLINE float find_pivot(pair_of_images pair, int left, int top) {
+INLINE float find_pivot(loss_pair pair, int left, int top) {
   return wanted(pair, min(top + TILE_Y / 2, HEIGHT - 1) * WIDTH + min(left + TILE_X / 2, WIDTH - 1));
 }
 
@@ -117,15 +117,15 @@ typedef struct {
 
 /* SSIM of a tile's pixels: their sum, and at every pixel the slopes of its map value by the windowed sums of x, x x
  * and x y, taken of pixels that are not moved. */
-INLINE void ssim_tile(uint row, pair_of_images pair, tile_memory memory, __global float *slope_mean,
+INLINE void ssim_tile(uint row, loss_pair pair, tile_memory memory, __global float *slope_mean,
                       __global float *slope_square, __global float *slope_product, __global float *part,
                       bool uniform) {
   uint at = row / TILES;
   int left = tile_left(row % TILES), top = tile_top(row % TILES);
   pair.pivot = find_pivot(pair, left, top);
-  load_tile(pair, left, top, memory.a, memory.b);
+  load_loss_tile(pair, left, top, memory.a, memory.b);
   barrier(CLK_LOCAL_MEM_FENCE);
-  filter_rows(memory.a, memory.b, memory.sums, uniform);
+  filter_loss_rows(memory.a, memory.b, memory.sums, uniform);
   barrier(CLK_LOCAL_MEM_FENCE);
   float total = 0.0f;
   for (int i = (int)get_local_id(0); i < TILE_X * TILE_Y; i += GROUP) {
@@ -133,7 +133,7 @@ INLINE void ssim_tile(uint row, pair_of_images pair, tile_memory memory, __globa
     if (x >= WIDTH || y >= HEIGHT) continue;
     float slope[SLOPES];
     uint place = at * PIXELS + (uint)(y * WIDTH + x);
-    float value = map_value(i, pair.pivot, memory.sums, slope, uniform);
+    float value = loss_map_value(i, pair.pivot, memory.sums, slope, uniform);
     float counts = uniform && !is_valid(x, y) ? 0.0f : 1.0f;
     total += counts * value;
     /* moments of moved pixels in those of the pixels themselves: x - p, (x - p)^2, (x - p)(y - p) */
@@ -156,7 +156,7 @@ loss_ssim(__global const uint *restrict slice, __global const float *restrict ou
   uint row = (uint)get_group_id(0), at = row / TILES;
   tile_memory memory = {a, b, sums, scratch};
   if (row >= rows) return;
-  ssim_tile(row, find_pair(at, slice[at], output, image, mean, std, data_range), memory, slope_mean, slope_square,
+  ssim_tile(row, find_loss_pair(at, slice[at], output, image, mean, std, data_range), memory, slope_mean, slope_square,
             slope_product, part, false);
 }
 
@@ -171,7 +171,7 @@ loss_ssim_uniform(__global const uint *restrict slice, __global const float *res
   uint row = (uint)get_group_id(0), at = row / TILES;
   tile_memory memory = {a, b, sums, scratch};
   if (row >= rows) return;
-  ssim_tile(row, find_pair(at, slice[at], output, image, mean, std, data_range), memory, slope_mean, slope_square,
+  ssim_tile(row, find_loss_pair(at, slice[at], output, image, mean, std, data_range), memory, slope_mean, slope_square,
             slope_product, part, true);
 }
 
@@ -182,7 +182,7 @@ INLINE void filter_slopes(__local const float *slopes, __local float *sums, bool
     for (int k = 0; k < SLOPES; k++) {
       float sum = 0.0f;
       for (int d = 0; d <= 2 * RADIUS; d++)
-        sum += window_weight(d, uniform) * slopes[k * HALO_X * HALO_Y + start + d];
+        sum += loss_weight(d, uniform) * slopes[k * HALO_X * HALO_Y + start + d];
       sums[k * TILE_X * HALO_Y + i] = sum;
     }
   }
@@ -193,7 +193,7 @@ typedef struct {
 } map_slopes;
 
 /* The gradient of factor * SSIM of every image by the network's output: the slopes through the window again. */
-INLINE void ssim_tile_backward(uint row, pair_of_images pair, map_slopes map, __local float *slopes,
+INLINE void ssim_tile_backward(uint row, loss_pair pair, map_slopes map, __local float *slopes,
                                __local float *sums, __global float *gradient, float factor, bool uniform) {
   uint at = row / TILES;
   int left = tile_left(row % TILES), top = tile_top(row % TILES);
@@ -214,7 +214,7 @@ INLINE void ssim_tile_backward(uint row, pair_of_images pair, map_slopes map, __
     float sum[SLOPES] = {0.0f, 0.0f, 0.0f};
     for (int d = 0; d <= 2 * RADIUS; d++)
       for (int k = 0; k < SLOPES; k++)
-        sum[k] += window_weight(d, uniform) * sums[k * TILE_X * HALO_Y + i + d * TILE_X];
+        sum[k] += loss_weight(d, uniform) * sums[k * TILE_X * HALO_Y + i + d * TILE_X];
     float by_pixel = sum[0] + 2.0f * reconstructed(pair, pixel) * sum[1] + wanted(pair, pixel) * sum[2];
     gradient[at * PIXELS + (uint)pixel] = factor / map_pixels(uniform) * pair.std * pair.scale * by_pixel;
   }
@@ -231,7 +231,7 @@ loss_ssim_backward(__global const uint *restrict slice, __global const float *re
   uint row = (uint)get_group_id(0), at = row / TILES;
   map_slopes map = {slope_mean, slope_square, slope_product};
   if (row >= rows) return;
-  ssim_tile_backward(row, find_pair(at, slice[at], output, image, mean, std, data_range), map, slopes, sums,
+  ssim_tile_backward(row, find_loss_pair(at, slice[at], output, image, mean, std, data_range), map, slopes, sums,
                      gradient, factor, false);
 }
 
@@ -246,7 +246,7 @@ loss_ssim_uniform_backward(__global const uint *restrict slice, __global const f
   uint row = (uint)get_group_id(0), at = row / TILES;
   map_slopes map = {slope_mean, slope_square, slope_product};
   if (row >= rows) return;
-  ssim_tile_backward(row, find_pair(at, slice[at], output, image, mean, std, data_range), map, slopes, sums,
+  ssim_tile_backward(row, find_loss_pair(at, slice[at], output, image, mean, std, data_range), map, slopes, sums,
                      gradient, factor, true);
 }
 

@@ -5,12 +5,6 @@
 #define GROUP 64
 #define STRIP 8
 
-INLINE float strip_sum(float8 v) {
-  float4 half_sum = v.lo + v.hi;
-  float2 quarter = half_sum.lo + half_sum.hi;
-  return quarter.x + quarter.y;
-}
-
 /* The pixels after the last whole strip: at most seven, one an item. */
 INLINE uint find_rest(uint pixels, uint item) {
   return pixels / STRIP * STRIP + item;

@@ -43,7 +43,7 @@ INLINE void pool_corner(__global const float *input, __global const float *slope
     }
 }
 
-INLINE void store_pairs(__global float *to, float4 even, float4 odd, uint add) {
+INLINE void store_upsampled(__global float *to, float4 even, float4 odd, uint add) {
   float8 pairs = (float8)(even.x, odd.x, even.y, odd.y, even.z, odd.z, even.w, odd.w);
   vstore8(add ? vload8(0, to) + pairs : pairs, 0, to);
 }
@@ -70,8 +70,8 @@ __kernel void pool_backward(__global const float *restrict input,
   float4 largest = fmax(fmax(above.even, above.odd), fmax(below.even, below.odd));
   int4 first = above.even == largest, second = ~first & (above.odd == largest);
   int4 third = ~(first | second) & (below.even == largest), fourth = ~(first | second | third);
-  store_pairs(to + corner, select(none, slope, first), select(none, slope, second), add);
-  store_pairs(to + corner + width, select(none, slope, third), select(none, slope, fourth), add);
+  store_upsampled(to + corner, select(none, slope, first), select(none, slope, second), add);
+  store_upsampled(to + corner + width, select(none, slope, third), select(none, slope, fourth), add);
 }
 
 /* Mean of 2x2; an odd last line or column is left out. A row is four pixels of the output. */

@@ -148,8 +148,6 @@ score_error(__global const uint *restrict slice, __global const float *restrict 
   mse[row] = plain / (float)PIXELS / (pair.scale * pair.scale);
 }
 
-enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT };
-
 /* Sparse: the quality at the end. Dense: the gain since the last step. Compat: the quality at the end, and minus
  * that of the initial lines for the first step, which may also be the last. Before the first step `done` is still
  * that of the scan before. */

@@ -6,14 +6,8 @@
 #define OUTPUTS 2 /* output channels of a work-item in transposed_forward */
 #define INPUTS 4  /* input channels of a work-item in transposed_backward */
 
-INLINE float strip_sum(float8 v) {
-  float4 half_sum = v.lo + v.hi;
-  float2 quarter = half_sum.lo + half_sum.hi;
-  return quarter.x + quarter.y;
-}
-
 /* Stores a strip's pixels of one line of the output, `even` and `odd` in turn. */
-INLINE void store_pairs(__global float *line, uint x, uint width, float8 even, float8 odd) {
+INLINE void store_transposed(__global float *line, uint x, uint width, float8 even, float8 odd) {
   float8 low = (float8)(even.s0, odd.s0, even.s1, odd.s1, even.s2, odd.s2, even.s3, odd.s3);
   float8 high = (float8)(even.s4, odd.s4, even.s5, odd.s5, even.s6, odd.s6, even.s7, odd.s7);
   store_eight(line, 2u * x, 2u * width, low);
@@ -54,8 +48,8 @@ __kernel void transposed_forward(__global const float *restrict input, __global 
   for (uint o = 0u; o < OUTPUTS; o++) {
     if (first + o >= outputs) continue;
     __global float *to = output + ((image * outputs + first + o) * height + y) * 4u * width;
-    store_pairs(to, x, width, sum[o][0], sum[o][1]);
-    store_pairs(to + 2u * width, x, width, sum[o][2], sum[o][3]);
+    store_transposed(to, x, width, sum[o][0], sum[o][1]);
+    store_transposed(to + 2u * width, x, width, sum[o][2], sum[o][3]);
   }
 }
 

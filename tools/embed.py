@@ -1,13 +1,22 @@
 #!/usr/bin/env python3
 """Writes kernel files as C byte arrays: embed.py OUT.c PRELUDE FILE..."""
 import os
+import re
 import sys
+
+
+def read(path, prelude):
+    """The bytes of a file; files can follow one another in one program, so they take back the macros that they define."""
+    data = open(path, "rb").read()
+    macros = [] if prelude else re.findall(rb"(?m)^#\s*define\s+(\w+)", data)
+    return data + b"".join(b"#undef %s\n" % name for name in dict.fromkeys(macros)) + b"\0"
+
 
 out, files = sys.argv[1], sys.argv[2:]
 with open(out, "w") as f:
     f.write('#include "engine/device/program.h"\n\n#include <stddef.h>\n\n')
     for i, path in enumerate(files):
-        data = open(path, "rb").read() + b"\0"
+        data = read(path, not i)
         f.write("static const char file_%d[] = {" % i)
         for j, byte in enumerate(data):
             f.write(("\n  " if j % 20 == 0 else "") + "%d," % (byte if byte < 128 else byte - 256))

@@ -11,7 +11,8 @@ enum { MACROS_MOST = 8 };
 
 struct built {
   cl_kernel kernel;
-  cl_program program; /* owned by the first kernel of its file */
+  cl_program program;  /* owned by the first kernel that needed it */
+  const char *options; /* the owner's: what the program was built with */
   bool owner, launched;
 };
 
@@ -160,23 +161,65 @@ static const char *file_options(const struct kernels *kernels, struct arena *are
   return options;
 }
 
-/* The program of the row's file: built before for another row, or now. */
-static bool build_file(struct kernels *kernels, size_t row, struct error *error) {
+/* ---- files that are built as one ------------------------------------------------------------------------
+ */
+
+/* Whether every kernel of the file is a variant. */
+static bool is_specialised(const struct kernel_table *table, const char *file) {
+  for (size_t i = 0; i < table->count; i++)
+    if (table->rows[i].group && !strcmp(table->rows[i].file, file)) return false;
+  return true;
+}
+
+/* PoCL reads its own header of 900 KB for every program, also of those that it knows: the built-in files with
+ * the same options are one program there. */
+static bool joins_files(const struct kernels *kernels) {
+  return kernels->device->facts.keeps_programs && !*kernels->folder;
+}
+
+/* What goes into the program of the row's file: that file, or all that have its options. */
+static bool find_program(struct kernels *kernels, struct arena *arena, const struct kernel_desc *row,
+                         const char *options, struct source *source, struct error *error) {
+  if (!joins_files(kernels)) return find_source(kernels, row->file, source, error);
+  *source = (struct source){row->file, ""};
+  for (const struct source *s = kernels->table->sources + 1; s->name; s++)
+    if (!is_specialised(kernels->table, s->name) && !strcmp(options, file_options(kernels, arena, s)))
+      source->text = arena_text(arena, "%s\n#line 1 \"%s\"\n%s", source->text, s->name, s->text);
+  return true;
+}
+
+/* A program that was built before and holds the row's file. */
+static cl_program built_before(const struct kernels *kernels, const struct kernel_desc *row,
+                               const char *options) {
   const struct kernel_desc *rows = kernels->table->rows;
-  struct built *built = &kernels->built[row];
   for (size_t i = 0; i < kernels->table->count; i++)
-    if (kernels->built[i].owner && !strcmp(rows[i].file, rows[row].file)) {
-      built->program = kernels->built[i].program;
-      return true;
-    }
+    if (kernels->built[i].owner && (joins_files(kernels) ? !strcmp(kernels->built[i].options, options)
+                                                         : !strcmp(rows[i].file, row->file)))
+      return kernels->built[i].program;
+  return NULL;
+}
+
+static bool build_program(struct kernels *kernels, const struct kernel_desc *row, struct built *built,
+                          const struct source *prelude, struct error *error) {
+  struct source source;
+  struct arena *arena = arena_open();
+  built->owner = find_program(kernels, arena, row, built->options, &source, error) &&
+                 program_build(&built->program, kernels->device, prelude, &source, built->options, error);
+  arena_close(arena);
+  return built->owner;
+}
+
+/* The program of the row's file. */
+static bool need_program(struct kernels *kernels, size_t place, struct error *error) {
+  const struct kernel_desc *row = &kernels->table->rows[place];
+  struct built *built = &kernels->built[place];
   struct source prelude, source;
   if (!find_source(kernels, kernels->table->sources[0].name, &prelude, error) ||
-      !find_source(kernels, rows[row].file, &source, error) ||
-      !program_build(&built->program, kernels->device, &prelude, &source,
-                     file_options(kernels, kernels->arena, &source), error))
+      !find_source(kernels, row->file, &source, error))
     return false;
-  built->owner = true;
-  return true;
+  built->options = file_options(kernels, kernels->arena, &source);
+  built->program = built_before(kernels, row, built->options);
+  return built->program || build_program(kernels, row, built, &prelude, error);
 }
 
 static bool type_agrees(const struct arg_desc *arg, const char *type) {
@@ -245,7 +288,7 @@ bool kernel_need(struct kernels *kernels, const char *name, struct error *error)
   size_t place = (size_t)(row - kernels->table->rows);
   struct built *built = &kernels->built[place];
   if (built->kernel) return true;
-  if (!build_file(kernels, place, error)) return false;
+  if (!need_program(kernels, place, error)) return false;
   cl_int code;
   built->kernel = clCreateKernel(built->program, name, &code);
   if (code != CL_SUCCESS)
