@@ -3,6 +3,7 @@
 #include "engine/base/round.h"
 #include "engine/device/compile.h"
 #include "engine/device/profile.h"
+#include "engine/device/program_cache.h"
 #include "engine/files/part.h"
 
 #include <string.h>
@@ -23,7 +24,7 @@ struct kernels {
   struct built *built;                      /* one for each row */
   const char *folder, *macros[MACROS_MOST]; /* "HEIGHT=128" */
   size_t macro_count, height, width;
-  bool half;
+  bool half, joined; /* half: REAL is stored as F16; joined: files with the same options are one program */
 };
 
 size_t element_bytes(enum element element, bool half) {
@@ -75,6 +76,14 @@ bool kernel_fits(const struct kernels *kernels, const char *name, size_t height,
   return height == kernels->height && width == kernels->width && (!row->fits || row->fits(height, width));
 }
 
+/* PoCL reads its own header of 900 KB for every program, also of those that it knows: the built-in files with
+ * the same options are one program there; not for a cache of ours, for which it would compile every kernel of
+ * it. */
+static bool joins_files(const struct kernels *kernels, struct arena *arena) {
+  const struct device_facts *facts = &kernels->device->facts;
+  return facts->keeps_programs && !program_cache(arena, facts) && !*kernels->folder;
+}
+
 bool kernels_open(struct kernels **out, struct device *device, const struct kernel_table *table,
                   const struct kernel_setup *setup, struct error *error) {
   struct arena *arena = arena_open();
@@ -88,6 +97,7 @@ bool kernels_open(struct kernels **out, struct device *device, const struct kern
                               .half = setup->half};
   kernels->built = ARENA_NEW(arena, struct built, table->count);
   kernels->folder = arena_text(arena, "%s", setup->folder ? setup->folder : "");
+  kernels->joined = joins_files(kernels, arena);
   kernels_define(kernels, arena_text(arena, "HEIGHT=%zu", setup->height));
   kernels_define(kernels, arena_text(arena, "WIDTH=%zu", setup->width));
   if (setup->half) kernels_define(kernels, "REAL_HALF");
@@ -171,16 +181,10 @@ static bool is_specialised(const struct kernel_table *table, const char *file) {
   return true;
 }
 
-/* PoCL reads its own header of 900 KB for every program, also of those that it knows: the built-in files with
- * the same options are one program there. */
-static bool joins_files(const struct kernels *kernels) {
-  return kernels->device->facts.keeps_programs && !*kernels->folder;
-}
-
 /* What goes into the program of the row's file: that file, or all that have its options. */
 static bool find_program(struct kernels *kernels, struct arena *arena, const struct kernel_desc *row,
                          const char *options, struct source *source, struct error *error) {
-  if (!joins_files(kernels)) return find_source(kernels, row->file, source, error);
+  if (!kernels->joined) return find_source(kernels, row->file, source, error);
   *source = (struct source){row->file, ""};
   for (const struct source *s = kernels->table->sources + 1; s->name; s++)
     if (!is_specialised(kernels->table, s->name) && !strcmp(options, file_options(kernels, arena, s)))
@@ -193,8 +197,8 @@ static cl_program built_before(const struct kernels *kernels, const struct kerne
                                const char *options) {
   const struct kernel_desc *rows = kernels->table->rows;
   for (size_t i = 0; i < kernels->table->count; i++)
-    if (kernels->built[i].owner && (joins_files(kernels) ? !strcmp(kernels->built[i].options, options)
-                                                         : !strcmp(rows[i].file, row->file)))
+    if (kernels->built[i].owner &&
+        (kernels->joined ? !strcmp(kernels->built[i].options, options) : !strcmp(rows[i].file, row->file)))
       return kernels->built[i].program;
   return NULL;
 }

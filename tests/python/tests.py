@@ -1143,7 +1143,7 @@ class StableBaselines(unittest.TestCase):
         env.close()
 
     def test_ppo_beats_random_lines(self):
-        """On the quickstart's data, in some twelve seconds."""
+        """On the quickstart's data, in some eight seconds."""
         from sb3_contrib import MaskablePPO
 
         import l2sr.sb3
@@ -1152,7 +1152,7 @@ class StableBaselines(unittest.TestCase):
         env.seed(1)
         model = MaskablePPO("MlpPolicy", env, n_steps=7, batch_size=448, n_epochs=4, learning_rate=1e-3, gamma=1.0,
                             gae_lambda=1.0, ent_coef=0.003, seed=0, policy_kwargs={"net_arch": [64]})
-        model.learn(448 * 15)
+        model.learn(448 * 8)
         env.close()
         generator = np.random.default_rng(0)
         learned = self.score(lambda seen, info: model.predict(seen, action_masks=info["action_mask"], deterministic=True)[0])
@@ -1218,8 +1218,10 @@ class Learning(unittest.TestCase):
         self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
 
     def test_any_signals_exception_comes_out(self):
-        few = {"data.fraction": 0.1, "train.epochs": 1}  # the reconstructor is trained again for every signal
-        arguments = {"data": "DATA", "overrides": {**SMALL, **few, "train.method": "l2s", "learn.steps": 60000, "learn.log_every": 20}}
+        few = {**SMALL, "data.fraction": 0.1, "train.epochs": 1}
+        l2sr.train("quickstart_l2sr", "reconstructor", data="DATA", overrides=few)
+        policy = {"train.method": "l2s", "learn.reconstructor": "reconstructor/best.h5", "learn.steps": 60000, "learn.log_every": 8}
+        arguments = {"data": "DATA", "overrides": {**few, **policy}}
         for number in SIGNALS:
             told = []
 
