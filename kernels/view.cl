@@ -51,15 +51,16 @@ view_coils(__global const uint *restrict slice, __global const uchar *restrict m
   }
 }
 
-/* The masks of scans as numbers, and mean and deviation of their slices. A work-group takes a scan. */
+/* The masks of scans as numbers, 0 in the columns before `left` and from `right` on, which the scanner padded (as the published
+ * network is given them), and mean and deviation of their slices. A work-group takes a scan. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 view_masks(__global const uint *restrict slice, __global const uchar *restrict mask, __global const float *restrict mean,
            __global const float *restrict std, __global float *restrict taken, __global float2 *restrict units,
-           uint entries, uint first, uint rows) {
+           uint entries, uint first, uint left, uint right, uint rows) {
   uint row = (uint)get_group_id(0);
   if (row >= rows) return;
   for (uint i = (uint)get_local_id(0); i < entries; i += GROUP)
-    taken[(size_t)row * entries + i] = mask[(size_t)(row + first) * entries + i] ? 1.0f : 0.0f;
+    taken[(size_t)row * entries + i] = i >= left && i < right && mask[(size_t)(row + first) * entries + i] ? 1.0f : 0.0f;
   if (get_local_id(0) == 0u) units[row] = (float2)(mean[slice[row + first]], std[slice[row + first]]);
 }
 

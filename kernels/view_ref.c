@@ -100,7 +100,8 @@ void view_masks_reference(const struct host_args *args) {
   for (size_t row = 0; row < args->rows; row++) {
     size_t at = ((const uint32_t *)args->in[0])[row + first];
     const uint8_t *mask = (const uint8_t *)args->in[1] + (row + first) * entries;
-    for (size_t i = 0; i < entries; i++) ((float *)args->out[4])[row * entries + i] = mask[i] != 0;
+    for (size_t i = 0; i < entries; i++)
+      ((float *)args->out[4])[row * entries + i] = mask[i] && i >= args->value[8].u && i < args->value[9].u;
     ((float *)args->out[5])[2 * row] = ((const float *)args->in[2])[at];
     ((float *)args->out[5])[2 * row + 1] = ((const float *)args->in[3])[at];
   }
@@ -110,6 +111,8 @@ void view_masks_prepare(struct host_args *args, struct random *random) {
   prepare_slices(args, random);
   args->value[6].u = (uint32_t)args->actions;
   args->value[7].u = random_u32(random) % 4;
+  args->value[8].u = random_u32(random) % 3;
+  args->value[9].u = (uint32_t)args->actions - random_u32(random) % 3;
 }
 
 void view_coils_back_reference(const struct host_args *args) {

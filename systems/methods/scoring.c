@@ -54,10 +54,10 @@ enum scoring_unit scoring_unit(const struct scoring *scoring, size_t metric) {
   return scoring ? scoring->unit[metric] : UNIT_SLICE;
 }
 
-void scoring_pad_mask(const struct scoring *scoring, uint8_t *mask, size_t width, size_t left, size_t right) {
+void scoring_pad_mask(const struct scoring *scoring, const struct scan_shape *shape, uint8_t *mask) {
   if (!scoring || scoring->padding == PADDING_FREE) return;
-  for (size_t x = 0; x < width; x++)
-    if (x < left || x >= right) mask[x] = scoring->padding == PADDING_ONES;
+  for (size_t action = 0; action < shape->actions; action++)
+    if (scan_shape_is_padded(shape, action)) mask[action] = scoring->padding == PADDING_ONES;
 }
 
 /* ---- what is refused ------------------------------------------------------------------------------------ */

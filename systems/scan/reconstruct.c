@@ -85,6 +85,8 @@ static void run_encode_varnet(struct world *world, void *context) {
   const struct simulation *simulation = context;
   const struct pass *pass = &simulation->pass;
   const struct reconstructor_inputs inputs = reconstructor_inputs(simulation->reconstructor);
+  const struct scan_shape shape = scan_shape_of(simulation->options);
+  uint32_t entries = (uint32_t)world_shape(world, SHAPE_A);
   bool coils = world_reads(world, SLICE_coil_kspace);
   size_t stride = coils ? world_shape(world, SHAPE_CHW) / world_shape(world, SHAPE_HW) : 1;
   struct arg slice = world_in(world, ENV_slice);
@@ -93,7 +95,8 @@ static void run_encode_varnet(struct world *world, void *context) {
   kernel_run(world_kernels(world), "view_masks", pass->images,
              ARGS(slice, world_in(world, ENV_mask), world_in(world, SLICE_mean), world_in(world, SLICE_std),
                   arg_buffer(ARG_OUT, ELEMENT_F32, inputs.mask), arg_buffer(ARG_OUT, ELEMENT_C64, inputs.units),
-                  arg_u32((uint32_t)world_shape(world, SHAPE_A)), arg_u32((uint32_t)pass->first)));
+                  arg_u32(entries), arg_u32((uint32_t)pass->first), arg_u32(shape.padded_left),
+                  arg_u32(entries - shape.padded_right)));
   if (inputs.maps)
     view_coils(world, simulation, column_or(world, SLICE_maps, ELEMENT_C64, slice.as.m), stride, inputs.maps,
                world_reads(world, SLICE_maps) ? VIEW_MAPS : VIEW_ONES);
