@@ -34,8 +34,9 @@ enum option_concern {
     "is moved to the centre", CONCERNS_TEST)                                                                 \
   X(data, SIDES, size, "128", 32, 1024, NULL,                                                                \
     "N, or [height, width]: images are cropped to it, and k-space has N (or width) phase-encode lines", CONCERNS_TEST)\
-  X(data, CHOICE, crop, "image", 0, 0, "image|kspace",                                                       \
-    "what is cropped to data.size: the image, or the k-space that it is made from (needs data.source kspace)", CONCERNS_TEST)\
+  X(data, CHOICE, crop, "image", 0, 0, "image|kspace|readout",                                               \
+    "what is cropped to data.size: the image, or the k-space that it is made from (needs data.source kspace), or of that the columns, " \
+    "and the rows of its image: an oversampled readout is cut, and columns stay as they were measured", CONCERNS_TEST)\
   X(data, U32, pad, "0", 0, 1024, NULL,                                                                      \
     "pads each axis with zeros to this many pixels before the crop; 0: off", CONCERNS_TEST)                  \
   X(data, F64, scale, "1", 0.000000000001, 1000000000000, NULL,                                              \
@@ -388,6 +389,8 @@ enum option_concern {
   X(phantom, U32, coils, "1", 1, 64, NULL, "receive coils; more than one makes multi-coil volumes")          \
   X(phantom, U32, rows, "256", 32, 1024, NULL, "readout samples of the k-space (oversampled twice)")         \
   X(phantom, U32, columns, "148", 32, 1024, NULL, "phase-encode lines of the k-space")                       \
+  X(phantom, U32, padded_left, "0", 0, 511, NULL, "first columns of k-space that hold zeros, as scanners add them; the header says so") \
+  X(phantom, U32, padded_right, "0", 0, 511, NULL, "last columns of k-space that hold zeros")                \
   X(phantom, SIDES, size, "128", 32, 1024, NULL, "side of the stored images, or [height, width]")            \
   X(phantom, F64, noise, "0.01", 0, 1, NULL,                                                                 \
     "standard deviation of the noise in k-space, as a fraction of the image's peak")
@@ -464,7 +467,7 @@ enum data_coils { COILS_ANY, COILS_SINGLE, COILS_MULTI };
 enum data_source { SOURCE_AUTO, SOURCE_ESC, SOURCE_RSS, SOURCE_KSPACE };
 enum data_kspace { KSPACE_IMAGE, KSPACE_MEASURED };
 enum data_shift { SHIFT_NONE, SHIFT_COLUMNS = 1, SHIFT_ROWS = 2, SHIFT_BOTH = SHIFT_COLUMNS | SHIFT_ROWS };
-enum data_crop { CROP_IMAGE, CROP_KSPACE };
+enum data_crop { CROP_IMAGE, CROP_KSPACE, CROP_READOUT };
 enum data_slices { SLICES_ALL, SLICES_CENTRE };
 enum coils_maps { MAPS_NONE, MAPS_PRESCAN, MAPS_ACQUIRED, MAPS_FILE, MAPS_ONES };
 enum coils_combine { COMBINE_RSS, COMBINE_MAPS };

@@ -187,6 +187,7 @@ void units_forward_reference(const struct host_args *args);
 void units_backward_reference(const struct host_args *args);
 void view_coils_reference(const struct host_args *args);
 void view_masks_reference(const struct host_args *args);
+void view_coils_back_reference(const struct host_args *args);
 void average_forward_reference(const struct host_args *args);
 void average_backward_reference(const struct host_args *args);
 
@@ -285,6 +286,7 @@ void units_forward_prepare(struct host_args *args, struct random *random);
 void units_backward_prepare(struct host_args *args, struct random *random);
 void view_coils_prepare(struct host_args *args, struct random *random);
 void view_masks_prepare(struct host_args *args, struct random *random);
+void view_coils_back_prepare(struct host_args *args, struct random *random);
 void average_forward_prepare(struct host_args *args, struct random *random);
 void average_backward_prepare(struct host_args *args, struct random *random);
 void loss_prepare(struct host_args *args, struct random *random);

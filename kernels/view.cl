@@ -51,14 +51,41 @@ view_coils(__global const uint *restrict slice, __global const uchar *restrict m
   }
 }
 
-/* The masks of scans as numbers, and mean and deviation of their slices. A work-group takes a scan. */
+/* The masks of scans as numbers, 0 in the columns before `left` and from `right` on, which the scanner padded (as the published
+ * network is given them), and mean and deviation of their slices. A work-group takes a scan. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 view_masks(__global const uint *restrict slice, __global const uchar *restrict mask, __global const float *restrict mean,
            __global const float *restrict std, __global float *restrict taken, __global float2 *restrict units,
-           uint entries, uint first, uint rows) {
+           uint entries, uint first, uint left, uint right, uint rows) {
   uint row = (uint)get_group_id(0);
   if (row >= rows) return;
   for (uint i = (uint)get_local_id(0); i < entries; i += GROUP)
-    taken[(size_t)row * entries + i] = mask[(size_t)(row + first) * entries + i] ? 1.0f : 0.0f;
+    taken[(size_t)row * entries + i] = i >= left && i < right && mask[(size_t)(row + first) * entries + i] ? 1.0f : 0.0f;
   if (get_local_id(0) == 0u) units[row] = (float2)(mean[slice[row + first]], std[slice[row + first]]);
+}
+
+/* The gradient of the masks of scans, by which view_coils and view_masks make the input of a network: that of the mask
+ * itself, and of the planes of every coil times the k-space that they hold where it is acquired, whether it is or not. A
+ * work-group takes a scan. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+view_coils_back(__global const uint *restrict slice, __global const uint *restrict coils,
+                __global const float2 *restrict values, __global const float *restrict unit,
+                __global const float *restrict planes, __global const float *restrict taken,
+                __global float *restrict gradient, uint height, uint width, uint entries, uint stride, uint most, uint rows) {
+  uint row = (uint)get_group_id(0), pixels = height * width;
+  if (row >= rows) return;
+  uint at = slice[row], count = min(most, stride > 1u ? min(coils[at], stride) : 1u);
+  for (uint entry = (uint)get_local_id(0); entry < entries; entry += GROUP) {
+    float sum = 0.0f;
+    for (uint coil = 0u; coil < count; coil++) {
+      __global const float *plane = planes + ((size_t)row * most + coil) * 2u * pixels;
+      __global const float2 *own = values + ((size_t)at * stride + coil) * pixels;
+      for (uint i = entry; i < pixels; i += entries) {
+        uint y = i / width, x = i % width;
+        float2 value = own[(y + height - height / 2u) % height * width + (x + width - width / 2u) % width];
+        sum += plane[i] * value.x + plane[pixels + i] * value.y;
+      }
+    }
+    gradient[(size_t)row * entries + entry] = taken[(size_t)row * entries + entry] + sum * unit[at];
+  }
 }

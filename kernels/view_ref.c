@@ -100,7 +100,8 @@ void view_masks_reference(const struct host_args *args) {
   for (size_t row = 0; row < args->rows; row++) {
     size_t at = ((const uint32_t *)args->in[0])[row + first];
     const uint8_t *mask = (const uint8_t *)args->in[1] + (row + first) * entries;
-    for (size_t i = 0; i < entries; i++) ((float *)args->out[4])[row * entries + i] = mask[i] != 0;
+    for (size_t i = 0; i < entries; i++)
+      ((float *)args->out[4])[row * entries + i] = mask[i] && i >= args->value[8].u && i < args->value[9].u;
     ((float *)args->out[5])[2 * row] = ((const float *)args->in[2])[at];
     ((float *)args->out[5])[2 * row + 1] = ((const float *)args->in[3])[at];
   }
@@ -110,4 +111,43 @@ void view_masks_prepare(struct host_args *args, struct random *random) {
   prepare_slices(args, random);
   args->value[6].u = (uint32_t)args->actions;
   args->value[7].u = random_u32(random) % 4;
+  args->value[8].u = random_u32(random) % 3;
+  args->value[9].u = (uint32_t)args->actions - random_u32(random) % 3;
+}
+
+void view_coils_back_reference(const struct host_args *args) {
+  size_t height = args->value[7].u, width = args->value[8].u, entries = args->value[9].u, stride = args->value[10].u,
+         most = args->value[11].u, pixels = height * width;
+  for (size_t row = 0; row < args->rows; row++) {
+    size_t at = ((const uint32_t *)args->in[0])[row], coils = stride > 1 ? ((const uint32_t *)args->in[1])[at] : 1;
+    double unit = (double)((const float *)args->in[3])[at];
+    for (size_t e = 0; e < entries; e++)
+      ((float *)args->out[6])[row * entries + e] = ((const float *)args->in[5])[row * entries + e];
+    for (size_t coil = 0; coil < most && coil < coils && coil < (stride > 1 ? stride : 1); coil++)
+      for (size_t e = 0; e < entries; e++) {
+        const float *planes = (const float *)args->in[4] + 2 * (row * most + coil) * pixels;
+        double sum = 0;
+        for (size_t i = e; i < pixels; i += entries) {
+          size_t v = (i / width + height - height / 2) % height, u = (i % width + width - width / 2) % width;
+          const float *value = (const float *)args->in[2] + 2 * ((at * stride + coil) * pixels + v * width + u);
+          sum += (double)planes[i] * (double)value[0] + (double)planes[pixels + i] * (double)value[1];
+        }
+        ((float *)args->out[6])[row * entries + e] += (float)(sum * unit);
+      }
+  }
+}
+
+/* Rows of ENV hold three images where the planes of three coils are six. */
+void view_coils_back_prepare(struct host_args *args, struct random *random) {
+  for (size_t row = 0; row < args->rows; row++)
+    ((uint32_t *)args->in[0])[row] = random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
+  for (size_t row = 0; row < args->table_rows[TABLE_SLICE]; row++) {
+    ((uint32_t *)args->in[1])[row] = 1 + random_u32(random) % 3;
+    ((float *)args->in[3])[row] = random_u32(random) % 2 ? 0.125f : 4;
+  }
+  args->value[7].u = 1 + random_u32(random) % ((uint32_t)args->height / 2);
+  args->value[8].u = 1 + random_u32(random) % (uint32_t)args->width;
+  args->value[9].u = args->value[8].u;
+  if (args->actions == args->height * args->width) args->value[9].u *= args->value[7].u;
+  args->value[10].u = args->value[11].u = 1 + random_u32(random) % 3;
 }

@@ -2,6 +2,7 @@
  * stored; going on; what is refused. */
 #include "engine/files/store.h"
 #include "systems/networks/net_unet.h"
+#include "systems/networks/op_coils.h"
 #include "tests/training.h"
 
 #include <math.h>
@@ -18,6 +19,14 @@ static float *read_weights(struct run *run) {
   return read_floats(run->arena, training_loupe(&run->training)->graph->values, N);
 }
 
+/* Two cascades, whose sensitivities are those of a network, or of points 1. */
+static void set_varnet(struct run *run, const char *output) {
+  set_options(run, output);
+  run->options.reconstruct.method = RECONSTRUCT_VARNET;
+  run->options.varnet.cascades = run->options.varnet.channels = run->options.varnet.pools = 2;
+  run->options.varnet.sense_channels = run->options.varnet.sense_pools = 2;
+}
+
 /* 36 of 1,024 points are given and 220 drawn. */
 static void set_points(struct run *run, const char *output) {
   set_training(run, METHOD_LOUPE, output);
@@ -27,10 +36,14 @@ static void set_points(struct run *run, const char *output) {
 
 /* ---- an update ----------------------------------------------------------------------------------------- */
 
-/* The slices of the batch as complex images, those of the networks of magnitudes in their units. */
+static bool is_varnet(const struct run *run) {
+  return run->options.reconstruct.method == RECONSTRUCT_VARNET;
+}
+
+/* The slices of the batch as complex images, those of the U-Net of magnitudes in its units. */
 static void write_images(struct run *run, cl_mem to) {
   struct world *world = run->training.train.simulation.world;
-  bool complex = run->options.network.input == INPUT_COMPLEX;
+  bool own = run->options.network.input == INPUT_COMPLEX || is_varnet(run);
   struct error error;
   uint32_t slice[BATCH];
   float unit[SLICES], *image = ARENA_NEW(run->arena, float, SLICES *N *N);
@@ -41,14 +54,39 @@ static void write_images(struct run *run, cl_mem to) {
   assert_good(device_finish(&device, &error), &error);
   for (size_t i = 0; i < BATCH; i++)
     for (size_t p = 0; p < N * N; p++)
-      planes[2 * i * N * N + p] = image[slice[i] * N * N + p] / (complex ? 1 : unit[slice[i]]);
+      planes[2 * i * N * N + p] = image[slice[i] * N * N + p] / (own ? 1 : unit[slice[i]]);
   device_write(&device, to, 0, sizeof(float) * BATCH * 2 * N * N, planes);
 }
 
-static tensor reconstruct(const struct run *run, struct graph *graph, tensor seen) {
+/* What the network makes of frequencies of one coil and a mask. */
+static tensor reconstruct(const struct run *run, struct graph *graph, tensor frequencies, tensor mask, tensor *units) {
+  tensor acquired = multiply(graph, frequencies, mask);
+  if (is_varnet(run)) {
+    struct net_varnet_setup setup = net_varnet_setup(&run->options, 1);
+    *units = graph_input(graph, "units", 2, 1, 1);
+    return in_units(graph, net_varnet_of(graph, &setup, acquired, mask).out, *units);
+  }
+  tensor seen = inverse_fourier(graph, acquired);
   if (run->options.network.input == INPUT_COMPLEX)
     return net_unet_sum(graph, net_unet(graph, seen, 4, 2), seen, true);
   return net_unet(graph, standardise_image(graph, magnitude(graph, seen)), 4, 2);
+}
+
+/* Mean and deviation of the slices of the batch, in which the variational network tells its output. */
+static void write_units(struct run *run, cl_mem to) {
+  struct world *world = run->training.train.simulation.world;
+  struct error error;
+  uint32_t slice[BATCH];
+  float mean[SLICES], deviation[SLICES], units[2 * BATCH];
+  device_read(&device, world_memory(world, ENV_slice), 0, sizeof slice, slice);
+  device_read(&device, world_memory(world, SLICE_mean), 0, sizeof mean, mean);
+  device_read(&device, world_memory(world, SLICE_std), 0, sizeof deviation, deviation);
+  assert_good(device_finish(&device, &error), &error);
+  for (size_t i = 0; i < BATCH; i++) {
+    units[2 * i] = mean[slice[i]];
+    units[2 * i + 1] = deviation[slice[i]];
+  }
+  device_write(&device, to, 0, sizeof units, units);
 }
 
 /* Mask, both transforms and network in one graph, the same parameters and inputs; returns the gradient of the
@@ -69,8 +107,7 @@ static float *gradient_by_hand(struct run *run) {
   graph_open(&graph);
   struct net_loupe mask = net_loupe(graph, &net);
   tensor image = graph_input(graph, "image", 2, N, N);
-  tensor seen = inverse_fourier(graph, multiply(graph, fourier(graph, image), mask.mask));
-  tensor out = reconstruct(run, graph, seen);
+  tensor units = {0}, out = reconstruct(run, graph, fourier(graph, image), mask.mask, &units);
   assert_good(graph_plan(graph, &setup, &error), &error);
   assert_good(loss_open(&loss, &device, kernels, LOSS_SSIM, N, N, BATCH, &error), &error);
   for (int i = 0; i < graph->parameters; i++) {
@@ -79,6 +116,7 @@ static float *gradient_by_hand(struct run *run) {
     device_copy(&device, own->value, 0, to->value, 0, sizeof(float) * to->count);
   }
   write_images(run, graph_value(graph, image));
+  if (is_varnet(run)) write_units(run, graph_value(graph, units));
   const tensor inputs[][2] = {{loupe->net.taken, mask.taken}, {loupe->net.scan, mask.scan}};
   for (int i = 0; i < 2; i++)
     device_copy(&device, graph_value(loupe->graph, inputs[i][0]), 0, graph_value(graph, inputs[i][1]), 0,
@@ -119,6 +157,7 @@ static void an_update_is_that_of_one_graph(void **state) {
   check_update(set_options, true);
   check_update(set_points, false);
   check_update(set_points, true);
+  check_update(set_varnet, false);
 }
 
 /* Where the device lacks the matrix instructions, its lanes are emulated. */

@@ -263,12 +263,13 @@ static void padded_columns_follow_the_profile(void **state) {
     uint8_t mask[6];
   } known[] = {{"fastmri", {0, 1, 0, 1, 0, 0}},
                {"pineda", {1, 1, 0, 1, 1, 1}},
-               {"pgmri", {0, 1, 0, 1, 0, 1}},
-               {"l2sr", {0, 1, 0, 1, 0, 1}}};
+               {"pgmri", {1, 1, 0, 1, 0, 1}},
+               {"l2sr", {1, 1, 0, 1, 0, 1}}};
+  const struct scan_shape shape = {.height = 4, .width = 6, .actions = 6, .padded_left = 1, .padded_right = 2};
   (void)state;
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-    uint8_t mask[6] = {0, 1, 0, 1, 0, 1};
-    scoring_pad_mask(scoring_named(known[i].profile), mask, sizeof mask, 1, 4);
+    uint8_t mask[6] = {1, 1, 0, 1, 0, 1};
+    scoring_pad_mask(scoring_named(known[i].profile), &shape, mask);
     assert_memory_equal(mask, known[i].mask, sizeof mask);
   }
 }

@@ -264,6 +264,7 @@ static bool check_source(const struct options *options, struct error *error) {
   bool other = options->data.source != SOURCE_AUTO && options->data.source != SOURCE_KSPACE;
   const char *key = options->data.kspace == KSPACE_MEASURED ? "data.kspace is measured"
                     : options->data.crop == CROP_KSPACE     ? "data.crop is kspace"
+                    : options->data.crop == CROP_READOUT    ? "data.crop is readout"
                                                             : NULL;
   if (!key || !other) return true;
   return fail_usage(error, "%s, and data.source names reconstructions; set data.source to kspace", key);

@@ -141,7 +141,7 @@ static bool read_noise(struct store *store, struct volume *volume, const struct 
 
 static bool describe(void *file, struct volume *volume, const struct options *options, struct error *error) {
   struct store *store = file;
-  bool kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop == CROP_KSPACE;
+  bool kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop != CROP_IMAGE;
   uint32_t source = kspace ? SOURCE_KSPACE : options->data.source;
   if (!choose_key(store, volume, source, error) || !check_facts(store, error)) return false;
   struct layout_header header = {0};

@@ -11,7 +11,7 @@ static bool claims(const char *path) {
 
 /* The caller has set its facts. */
 static bool describe(void *file, struct volume *volume, const struct options *options, struct error *error) {
-  bool kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop == CROP_KSPACE;
+  bool kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop != CROP_IMAGE;
   (void)file;
   if (!kspace || volume->from_kspace) return true;
   return fail_usage(error,

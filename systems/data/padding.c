@@ -63,7 +63,7 @@ static size_t less(size_t count, size_t by) {
 /* What is left of it where the k-space is cut; false where the scene's columns are not the volume's. */
 static bool cut(const struct search *search, const struct volume *volume, struct padding *padding) {
   size_t width = search->shape.width, own = volume->width;
-  if (search->options->data.crop == CROP_KSPACE) {
+  if (search->options->data.crop != CROP_IMAGE) {
     size_t before = own / 2 - width / 2;
     *padding = (struct padding){less(padding->left, before), less(padding->right, own - width - before)};
     return own >= width && search->options->data.pad <= width;

@@ -440,6 +440,7 @@ static void transform_plane(struct plan *plan, double complex *plane) {
 struct volume {
   struct grid grid;
   size_t slices, coils;
+  size_t left, right; /* measured columns are in [left, right); the others hold zeros */
   const struct contrast *contrast;
   struct scan scan;
   struct anatomy *anatomy;
@@ -508,7 +509,8 @@ static void measure_plane(const struct volume *volume, struct plan *plan, size_t
   transform_plane(plan, work);
   for (size_t i = 0; i < plane; i++) {
     double real = noise * random_normal(random), imaginary = noise * random_normal(random);
-    kspace[i] = (float complex)(work[i] + real + I * imaginary);
+    bool measured = i % grid->columns >= volume->left && i % grid->columns < volume->right;
+    kspace[i] = measured ? (float complex)(work[i] + real + I * imaginary) : 0;
   }
 }
 
@@ -567,8 +569,8 @@ static bool write_header(const struct volume *volume, struct store *store, struc
       "</ismrmrdHeader>\n",
       volume->coils, grid->rows, grid->columns, 140.0 * (double)grid->rows / shorter,
       140.0 * (double)grid->columns / shorter, grid->height, grid->width,
-      140.0 * (double)grid->height / shorter, 140.0 * (double)grid->width / shorter, grid->columns - 1,
-      grid->columns / 2);
+      140.0 * (double)grid->height / shorter, 140.0 * (double)grid->width / shorter,
+      volume->right - volume->left - 1, grid->columns / 2 - volume->left);
   return store_write_text(store, "ismrmrd_header", text, error);
 }
 
@@ -613,6 +615,8 @@ static bool open_volume(struct volume *volume, const struct options *options, st
   size_t rows = options->phantom.rows, columns = options->phantom.columns;
   size_t height = options->phantom.size.height, width = options->phantom.size.width;
   *volume = (struct volume){.grid = {rows, columns, height, width, 2.0f / (float)shorter_side(height, width)},
+                            .left = options->phantom.padded_left,
+                            .right = columns - options->phantom.padded_right,
                             .slices = options->phantom.slices,
                             .coils = options->phantom.coils};
   size_t plane = rows * columns;
@@ -660,6 +664,9 @@ static bool check_options(const struct options *options, struct error *error) {
     return fail(error, "phantom.%s is %u; it must be at least phantom.size, which is %s",
                 rows < size.height ? "rows" : "columns", rows < size.height ? rows : columns,
                 scan_shape_text(&(struct scan_shape){.height = size.height, .width = size.width, .actions = 0}, text));
+  if (options->phantom.padded_left >= columns / 2 || options->phantom.padded_right >= columns / 2)
+    return fail(error, "phantom.padded_left is %u and .padded_right %u of %u columns; each must be less than half of them",
+                options->phantom.padded_left, options->phantom.padded_right, columns);
   if (!options->phantom.train && !options->phantom.val && !options->phantom.test)
     return fail(error, "phantom.train, phantom.val and phantom.test are all 0; ask for at least one volume");
   return true;

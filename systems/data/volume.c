@@ -79,13 +79,14 @@ static bool refuse_kspace(const struct volume *volume, const struct scan_shape *
       shape->height > shape->width ? shape->height : shape->width);
 }
 
-/* An image of a k-space that is cut has its size, and is of the whole field of view. */
+/* An image of a k-space that is cut has its size, and is of the whole field of view; of the readout all samples stay,
+ * and what their image has more rows than data.size is cut later, as of any image. */
 static bool cut_kspace(struct volume *volume, const struct options *options, struct error *error) {
   const struct scan_shape shape = scan_shape_of(options);
-  if (options->data.crop != CROP_KSPACE) return true;
+  if (options->data.crop == CROP_IMAGE) return true;
   volume->small = volume->height < shape.height || volume->width < shape.width;
   if (volume->small) return refuse_kspace(volume, &shape, error);
-  volume->kspace_height = volume->image_height = shape.height;
+  volume->kspace_height = volume->image_height = options->data.crop == CROP_READOUT ? volume->height : shape.height;
   volume->kspace_width = volume->image_width = shape.width;
   return true;
 }

@@ -421,6 +421,7 @@ static void gather_scans(struct work *work, struct evaluate_run *run) {
   for (size_t e = 0; e < envs; e++) {
     size_t scan = work->scan[e];
     world_get(world, &save_mask, ENV_mask, e, 1, run->mask + scan * n);
+    scoring_pad_mask(scoring_chosen(work->simulation.options), &run->acquisition.shape, run->mask + scan * n);
     for (size_t t = 0; t < steps; t++) run->action[scan * steps + t] = work->action[(t + 1) * envs + e];
     gather_image(work, run, e);
   }

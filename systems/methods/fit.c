@@ -24,23 +24,23 @@ bool fit_check(struct device *device, const struct options *options, const struc
          network_check(network_chosen(options), options, error);
 }
 
-bool fit_check_masks(const struct options *options, const char *method, struct error *error) {
+/* What learns masks by a U-Net goes through one image's transform; the variational network takes k-space of all coils. */
+static bool check_one_coil(const struct options *options, const char *method, struct error *error) {
   if (options->coils.simulate && options->network.input == INPUT_MAGNITUDE)
     return fail_usage(error,
                       "train.method is %s, which transforms images, and coils.simulate %u; set it to 0, or train.method "
                       "to reconstructor, l2s, l2sr, pgmri or lbcs",
                       method, options->coils.simulate);
-  if (options->reconstruct.method == RECONSTRUCT_VARNET)
-    return fail_usage(error,
-                      "train.method is %s, whose masks learn by images, and reconstruct.method is varnet; set it to auto, "
-                      "or train.method to reconstructor, l2s, l2sr or pgmri",
-                      method);
-  if (options->data.kspace == KSPACE_MEASURED && options->network.input == INPUT_MAGNITUDE)
-    return fail_usage(
-        error,
-        "train.method is %s, which transforms images, and data.kspace is measured; set it to "
-        "image, network.input to complex, or train.method to reconstructor, l2s, l2sr, pgmri or lbcs",
-        method);
+  return options->data.kspace != KSPACE_MEASURED || options->network.input != INPUT_MAGNITUDE ||
+         fail_usage(
+             error,
+             "train.method is %s, which transforms images, and data.kspace is measured; set it to "
+             "image, network.input to complex, or train.method to reconstructor, l2s, l2sr, pgmri or lbcs",
+             method);
+}
+
+bool fit_check_masks(const struct options *options, const char *method, struct error *error) {
+  if (options->reconstruct.method != RECONSTRUCT_VARNET && !check_one_coil(options, method, error)) return false;
   if (geometry_chosen(options)->columns || geometry_chosen(options)->points) return true;
   return fail_usage(
       error,

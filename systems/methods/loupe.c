@@ -134,7 +134,7 @@ static void add_there(struct training *training, struct schedule *schedule) {
     return;
   }
   schedule_add(schedule, &draw_masks, training);
-  simulation_add_observe(simulation, schedule);
+  if (!loupe_encodes(training->options)) simulation_add_observe(simulation, schedule);
   simulation_add_encode(simulation, schedule);
 }
 
@@ -143,7 +143,10 @@ static void add_back(struct training *training, struct schedule *schedule) {
     schedule_add(schedule, &backward_views, training);
     return;
   }
-  schedule_add(schedule, &observe_back, training);
+  if (loupe_encodes(training->options))
+    simulation_add_encode_back(&training->train.simulation, schedule);
+  else
+    schedule_add(schedule, &observe_back, training);
   schedule_add(schedule, &backward_loupe, training);
 }
 
@@ -239,7 +242,7 @@ const struct task task_loupe = {
 
 static const struct system *const loupe_systems[] = {
     &forward_loupe,  &backward_views, &draw_masks,      &observe_back,
-    &backward_loupe, &draw_validation, NULL};
+    &backward_loupe, &draw_validation, &system_encode_varnet_back, NULL};
 
 const struct method method_loupe = {
     .name = "loupe",

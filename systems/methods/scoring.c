@@ -54,10 +54,10 @@ enum scoring_unit scoring_unit(const struct scoring *scoring, size_t metric) {
   return scoring ? scoring->unit[metric] : UNIT_SLICE;
 }
 
-void scoring_pad_mask(const struct scoring *scoring, uint8_t *mask, size_t width, size_t left, size_t right) {
+void scoring_pad_mask(const struct scoring *scoring, const struct scan_shape *shape, uint8_t *mask) {
   if (!scoring || scoring->padding == PADDING_FREE) return;
-  for (size_t x = 0; x < width; x++)
-    if (x < left || x >= right) mask[x] = scoring->padding == PADDING_ONES;
+  for (size_t action = 0; action < shape->actions; action++)
+    if (scan_shape_is_padded(shape, action)) mask[action] = scoring->padding == PADDING_ONES;
 }
 
 /* ---- what is refused ------------------------------------------------------------------------------------ */
@@ -77,8 +77,6 @@ static bool refuse_metric(const struct scoring *scoring, size_t metric, struct e
 
 bool scoring_check(const struct options *options, struct error *error) {
   const struct scoring *scoring = scoring_chosen(options);
-  const struct scan_shape shape = scan_shape_of(options);
-  char size[SCAN_SHAPE_TEXT];
   if (!scoring) return true;
   for (size_t m = 0; m < METRICS; m++)
     if (option_has(options->evaluate.metrics, metric_list[m].name) && !scoring->unit[m])
@@ -89,12 +87,6 @@ bool scoring_check(const struct options *options, struct error *error) {
         "evaluate.profile %s scores volumes and data.range is slice; set it to volume (evaluate.py) or "
         "attribute (fastMRI's training modules)",
         scoring->name);
-  if (scoring->crop == CROP_SQUARE && shape.height < shape.width)
-    return fail_usage(
-        error,
-        "evaluate.profile %s crops images to the square of their width, and data.size %s is wider than "
-        "high; choose a data.size that is not",
-        scoring->name, scan_shape_text(&shape, size));
   return true;
 }
 

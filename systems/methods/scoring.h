@@ -35,9 +35,9 @@ enum scoring_unit scoring_unit(const struct scoring *scoring, size_t metric); /*
  * crop does not take. */
 bool scoring_check(const struct options *options, struct error *error);
 
-/* Sets the columns of a mask outside of [left, right), which the scanner padded, to what the profile's code
- * has there: 0 (fastMRI, after the mask is drawn over the whole width), 1 (active-mri), or as they are. */
-void scoring_pad_mask(const struct scoring *scoring, uint8_t *mask, size_t width, size_t left, size_t right);
+/* Sets the columns of a mask [actions] that the scanner padded to what the profile's code has there: 0 (fastMRI, after
+ * the mask is drawn), 1 (active-mri), or leaves them as they are. NULL: l2sr's own, which has them from the start. */
+void scoring_pad_mask(const struct scoring *scoring, const struct scan_shape *shape, uint8_t *mask);
 
 /* ---- an evaluation's ------------------------------------------------------------------------------------- */
 

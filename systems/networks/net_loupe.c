@@ -7,8 +7,12 @@
 
 static const float SHARPNESS = 5; /* of the probabilities: sigmoid(5 weight) */
 
+bool loupe_encodes(const struct options *options) {
+  return options->reconstruct.method == RECONSTRUCT_VARNET;
+}
+
 bool loupe_views(const struct options *options) {
-  return options->network.input == INPUT_COMPLEX || geometry_chosen(options)->points;
+  return !loupe_encodes(options) && (options->network.input == INPUT_COMPLEX || geometry_chosen(options)->points);
 }
 
 struct net_loupe_setup net_loupe_setup(const struct options *options, uint32_t budget) {

@@ -20,6 +20,8 @@ struct net_loupe_setup {
 struct net_loupe_setup net_loupe_setup(const struct options *options, uint32_t budget);
 /* Whether the mask's graph observes the scans of this scene. */
 bool loupe_views(const struct options *options);
+/* Whether the reconstructor takes masks beside k-space: the variational network, which gives both gradients. */
+bool loupe_encodes(const struct options *options);
 
 struct net_loupe {
   tensor taken; /* input, [1][1][width]: 1 where a line is initial */

@@ -111,14 +111,18 @@ static bool check(struct graph *graph, const struct net_varnet_setup *setup) {
 
 struct net_varnet net_varnet(struct graph *graph, const struct net_varnet_setup *setup) {
   int height = setup->height, width = setup->width;
-  struct net_varnet net = {{0}, {0}, {0}, {0}};
   if (!check(graph, setup)) {
     graph->failed = true;
-    return net;
+    return (struct net_varnet){{0}, {0}, {0}, {0}};
   }
-  net.frequencies = graph_input_copies(graph, "frequencies", setup->coils, 2, height, width);
-  net.mask = graph_input(graph, "mask", 1, setup->points ? height : 1, width);
-  net.maps = setup->maps ? graph_input_copies(graph, "maps", setup->coils, 2, height, width)
+  tensor frequencies = graph_input_copies(graph, "frequencies", setup->coils, 2, height, width);
+  return net_varnet_of(graph, setup, frequencies, graph_input(graph, "mask", 1, setup->points ? height : 1, width));
+}
+
+struct net_varnet net_varnet_of(struct graph *graph, const struct net_varnet_setup *setup, tensor frequencies,
+                                tensor mask) {
+  struct net_varnet net = {.frequencies = frequencies, .mask = mask};
+  net.maps = setup->maps ? graph_input_copies(graph, "maps", setup->coils, 2, setup->height, setup->width)
                          : find_maps(graph, setup, &net);
   tensor x = net.frequencies;
   for (int i = 0; i < setup->cascades; i++) x = cascade(graph, setup, &net, x, i);

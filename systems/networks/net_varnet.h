@@ -30,5 +30,9 @@ struct net_varnet_setup net_varnet_setup(const struct options *options, size_t c
 /* Appends the network. The network of sensitivities looks at the columns that are acquired without a gap
  * around the middle (mask_middle), and so needs a mask of columns. */
 struct net_varnet net_varnet(struct graph *graph, const struct net_varnet_setup *setup);
+/* The same of frequencies and a mask that nodes of the graph make, for a setup that net_varnet would take. Its gradient
+ * goes back to both, but not through which columns are the middle. */
+struct net_varnet net_varnet_of(struct graph *graph, const struct net_varnet_setup *setup, tensor frequencies,
+                                tensor mask);
 
 #endif

@@ -247,7 +247,8 @@ struct reconstructor_inputs reconstructor_inputs(const struct reconstructor *rec
   const struct net_varnet *net = &reconstructor->varnet;
   return (struct reconstructor_inputs){
       graph_value(graph, net->mask), graph_value(graph, reconstructor->units),
-      reconstructor->setup.varnet.maps ? graph_value(graph, net->maps) : NULL};
+      reconstructor->setup.varnet.maps ? graph_value(graph, net->maps) : NULL,
+      reconstructor->setup.input_gradient ? graph_gradient(graph, net->mask) : NULL};
 }
 
 cl_mem reconstructor_frequencies(const struct reconstructor *reconstructor) {

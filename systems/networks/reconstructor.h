@@ -86,9 +86,10 @@ void reconstructor_bind(struct reconstructor *reconstructor, struct world *world
 cl_mem reconstructor_frequencies(const struct reconstructor *reconstructor);
 
 /* Of a variational network's selected pass the inputs beside reconstructor.input, the frequencies of all coils
- * [images][coils][2][height][width]: mask [images][entries], units [images][2], and maps as frequencies; NULL: it has none. */
+ * [images][coils][2][height][width]: mask [images][entries], units [images][2], and maps as frequencies; NULL: it has none.
+ * mask_gradient: as mask, where the setup asks for the gradient of the input. */
 struct reconstructor_inputs {
-  cl_mem mask, units, maps;
+  cl_mem mask, units, maps, mask_gradient;
 };
 struct reconstructor_inputs reconstructor_inputs(const struct reconstructor *reconstructor);
 

@@ -85,6 +85,8 @@ static void run_encode_varnet(struct world *world, void *context) {
   const struct simulation *simulation = context;
   const struct pass *pass = &simulation->pass;
   const struct reconstructor_inputs inputs = reconstructor_inputs(simulation->reconstructor);
+  const struct scan_shape shape = scan_shape_of(simulation->options);
+  uint32_t entries = (uint32_t)world_shape(world, SHAPE_A);
   bool coils = world_reads(world, SLICE_coil_kspace);
   size_t stride = coils ? world_shape(world, SHAPE_CHW) / world_shape(world, SHAPE_HW) : 1;
   struct arg slice = world_in(world, ENV_slice);
@@ -93,7 +95,8 @@ static void run_encode_varnet(struct world *world, void *context) {
   kernel_run(world_kernels(world), "view_masks", pass->images,
              ARGS(slice, world_in(world, ENV_mask), world_in(world, SLICE_mean), world_in(world, SLICE_std),
                   arg_buffer(ARG_OUT, ELEMENT_F32, inputs.mask), arg_buffer(ARG_OUT, ELEMENT_C64, inputs.units),
-                  arg_u32((uint32_t)world_shape(world, SHAPE_A)), arg_u32((uint32_t)pass->first)));
+                  arg_u32(entries), arg_u32((uint32_t)pass->first), arg_u32(shape.padded_left),
+                  arg_u32(entries - shape.padded_right)));
   if (inputs.maps)
     view_coils(world, simulation, column_or(world, SLICE_maps, ELEMENT_C64, slice.as.m), stride, inputs.maps,
                world_reads(world, SLICE_maps) ? VIEW_MAPS : VIEW_ONES);
@@ -107,6 +110,31 @@ const struct system system_encode_varnet = {
     .writes = SET(BATCH_input),
     .kernels = {"view_coils", "view_masks"},
     .run = run_encode_varnet};
+
+static void run_encode_varnet_back(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  const struct net_varnet_setup *net = &simulation->reconstructor->setup.varnet;
+  bool coils = world_reads(world, SLICE_coil_kspace);
+  size_t stride = coils ? world_shape(world, SHAPE_CHW) / world_shape(world, SHAPE_HW) : 1;
+  struct arg slice = world_in(world, ENV_slice);
+  kernel_run(world_kernels(world), "view_coils_back", world_rows(world, TABLE_ENV),
+             ARGS(slice, column_or(world, SLICE_coils, ELEMENT_U32, slice.as.m),
+                  arg_unnamed(world_in(world, coils ? SLICE_coil_kspace : SLICE_kspace)), world_in(world, SLICE_unit),
+                  arg_unnamed(world_in(world, BATCH_input_gradient)),
+                  arg_buffer(ARG_IN, ELEMENT_F32, reconstructor_inputs(simulation->reconstructor).mask_gradient),
+                  arg_unnamed(world_out(world, BATCH_drawn_gradient)), arg_u32((uint32_t)net->height),
+                  arg_u32((uint32_t)net->width), arg_u32((uint32_t)world_shape(world, SHAPE_A)), arg_u32((uint32_t)stride),
+                  arg_u32((uint32_t)net->coils)));
+}
+
+/* simulation_add_encode_back adds the k-space that there is. */
+const struct system system_encode_varnet_back = {
+    .name = "encode_varnet_back",
+    .doc = "the gradient of the masks, through the variational network's input and its data consistency",
+    .reads = SET(ENV_slice) | SET(SLICE_unit) | SET(BATCH_input_gradient),
+    .writes = SET(BATCH_drawn_gradient),
+    .kernels = {"view_coils_back"},
+    .run = run_encode_varnet_back};
 
 static void run_forward(struct world *world, void *context) {
   const struct simulation *simulation = context;

@@ -41,6 +41,10 @@ void simulation_add_encode(struct simulation *simulation, struct schedule *sched
   add_encode(simulation, schedule, reconstruction_chosen(simulation->options, true));
 }
 
+void simulation_add_encode_back(struct simulation *simulation, struct schedule *schedule) {
+  schedule_add(schedule, &system_encode_varnet_back, simulation)->reads |= kspace_of(simulation) & ~SET(SLICE_maps);
+}
+
 void simulation_add_network(struct simulation *simulation, struct schedule *schedule) {
   add_reconstruction(simulation, schedule, reconstruction_chosen(simulation->options, true));
 }

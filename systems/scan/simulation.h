@@ -181,6 +181,8 @@ void simulation_add_decide(struct simulation *simulation, struct schedule *sched
 void simulation_add_observe(struct simulation *simulation, struct schedule *schedule);
 /* The reconstructor's input of the running pass. */
 void simulation_add_encode(struct simulation *simulation, struct schedule *schedule);
+/* Of the variational network: from the gradient of its input to that of the masks, BATCH.drawn_gradient. */
+void simulation_add_encode_back(struct simulation *simulation, struct schedule *schedule);
 /* ENV.reconstruction by the plan's reconstructor (systems/scan/reconstruction.h), or by the network in any case. */
 void simulation_add_reconstruct(struct simulation *simulation, struct schedule *schedule);
 void simulation_add_network(struct simulation *simulation, struct schedule *schedule);

@@ -57,4 +57,13 @@ says out 'of 41 lines'
 run "padded columns" "$l2sr" evaluate scene $measured --set acquisition.padded_left=4 --set acquisition.padded_right=3 --output padded
 what='those that are not padded'
 says out 'x4 base: 4 initial + 4 acquired of 34 lines'
+# in stored masks they are what the profile's program has there: 1 from the start, or 0 (fastMRI)
+# shellcheck disable=SC2086
+run "padded columns of fastMRI" "$l2sr" evaluate scene $measured --set acquisition.padded_left=4 --set acquisition.padded_right=3 \
+  --set evaluate.profile=fastmri --output fastmri --set data.most=1 --set evaluate.metrics=ssim
+for profile in padded fastmri; do
+  h5dump -y -w 0 -d /x4_base/random/mask -s 0,0 -c 1,41 $profile/results.h5 | tr -cd '01\n' | grep -o '^[01]\{41\}$' >mask_$profile
+done
+tried=$((tried + 1))
+grep -q '^1111.*111$' mask_padded && grep -q '^0000.*000$' mask_fastmri || complain "masks of padded columns: $(cat mask_padded mask_fastmri)"
 finish

@@ -58,6 +58,8 @@ run "an oracle" "$l2sr" evaluate scene --samplers oracle --reconstructor whole/b
 for method in l2sr pgmri; do
   run "$method" "$l2sr" train scene --method $method --output $method --quiet --set learn.reconstructor=whole/best.h5
 done
+run "LOUPE's mask, through data of all coils" "$l2sr" train scene --method loupe --output loupe --quiet --epochs 2 --set loupe.rate=0.1
+run "its scans" "$l2sr" evaluate scene --samplers fixed_mask,learned_mask --set sampler.mask=loupe/last.h5 --reconstructor loupe/last.h5
 run "a policy's scans" "$l2sr" evaluate scene --samplers policy --policy l2sr/policy_1/best.h5 --reconstructor whole/best.h5
 
 # ---- refusals -----------------------------------------------------------------------------------------------
@@ -69,9 +71,7 @@ refuse 2 'it was trained with varnet.sense network, and the scene says maps' eva
 refuse 2 'slices have 3 coils, and coils.maps is none' train scene --quiet --output none --set varnet.sense=maps
 # shellcheck disable=SC2086
 refuse 2 'network.input complex; set that to magnitude' train scene $image --quiet --output none --set network.input=complex
-for method in loupe tau_step; do
-  refuse 2 'whose masks learn by images, and reconstruct.method is varnet' train scene --quiet --method $method --output none
-done
+refuse 2 'train.method is tau_step, whose sampler sees the frequencies of one coil' train scene --quiet --method tau_step --output none
 refuse 2 'which is of lines and points, and acquisition.geometry is spokes' train scene --quiet --output none \
   --set acquisition.geometry=spokes
 refuse 2 'varnet.sense is network, which looks at lines in the middle' train scene --quiet --output none \

@@ -31,6 +31,8 @@ static const struct flag flags[] = {
      "side of the stored images, or [height,width]; there must be as many rows and columns at least"},
     {"rows", "N", "phantom.rows", "readout samples of the k-space (oversampled twice)"},
     {"columns", "N", "phantom.columns", "phase-encode lines of the k-space"},
+    {"padded-left", "N", "phantom.padded_left", "first columns of the k-space that hold zeros, as scanners add them"},
+    {"padded-right", "N", "phantom.padded_right", "last columns of it that do"},
     {"noise", "X", "phantom.noise",
      "standard deviation of the noise in k-space, as a fraction of the image's peak"},
     {"seed", "N", "world.seed", "seed; another one makes other patients"},
