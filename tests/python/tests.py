@@ -941,6 +941,19 @@ class Errors(unittest.TestCase):
             os.waitpid(child, 0)
         env.step(np.zeros(ENVS, int))
 
+    def test_memory_that_is_advised_is_enough(self):
+        code = """if True:
+            import l2sr
+            env = l2sr.VectorEnv("quickstart_l2sr", 16384, data="DATA", overrides={"data.size": 64, "data.pad": 64}, scoring="never")
+            env.reset(seed=1)"""
+        def ends(kib):
+            command = ["sh", "-c", f'ulimit -v {kib}; exec "$0" -c "$1"', sys.executable, code]
+            return subprocess.run(command, capture_output=True, text=True).stderr
+
+        advice = re.search(r"MemoryError: .*raise the limit to (\d+) MiB", ends(600000))
+        self.assertTrue(advice)
+        self.assertEqual(ends(int(advice[1]) * 1024), "")
+
     def test_texts_name_what_python_has(self):
         from l2sr._binding import in_python
 
