@@ -490,7 +490,9 @@ static void an_invalid_action_is_named(void **state) {
     actions[3] = N;
     REFUSED(L2SR_WRONG_USAGE, "environment 3 cannot take action 32: it is none", l2sr_env_step(env, actions));
     actions[3] = 0;
-    REFUSED(L2SR_WRONG_USAGE, "environment 3 cannot take action 0: it is acquired already",
+    REFUSED(L2SR_WRONG_USAGE,
+            "environment 3 cannot take action 0: it is acquired already; L2SR_FREE has those that are free, and "
+            "L2SR_INVALID_MASK lets steps",
             l2sr_env_step(env, actions));
     GOOD(l2sr_env_read(env, L2SR_ACQUIRED, after, sizeof after));
     assert_memory_equal(before, after, sizeof after);

@@ -1016,7 +1016,7 @@ static void logs_of_other_methods_are_read(void **state) {
   has_stage(&training->stage[0], "reconstructor", "epochs", "ssim", 1, 0.5);
   has_stage(&training->stage[1], "mask_1", "steps", "psnr", 2, 21);
   has_stage(&training->stage[2], "reconstructor_1", "epochs", "ssim", 1, 0.6);
-  has_stage(&training->stage[3], "distilled_2", "updates", "error", 8, 5);
+  has_stage(&training->stage[3], "distilled_2", "epochs", "error", 2, 5);
   assert_near(training->stage[3].selected, 3, 0);
   has_stage(&training->stage[4], "student_10", "rounds", "gap", 4, 0.25);
   assert_near(training->stage[4].selected, 0.25, 0);

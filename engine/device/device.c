@@ -93,7 +93,7 @@ static size_t find_devices(struct found list[MOST], struct error *left_out) {
   cl_uint platform_count = 0;
   size_t count = 0;
   *left_out = (struct error){.code = ERROR_NONE};
-  if (!device_load(left_out)) return 0;
+  if (!device_load(0, left_out)) return 0;
   if (clGetPlatformIDs(16, platforms, &platform_count) != CL_SUCCESS) return 0;
   if (platform_count > 16) platform_count = 16;
   for (cl_uint p = 0; p < platform_count; p++)

@@ -116,8 +116,9 @@ void device_note(struct device *device, cl_int code, const char *call, const cha
 const char *device_code_name(cl_int code); /* "CL_OUT_OF_RESOURCES" (platform.c) */
 
 /* Refuses where the process may not have what OpenCL's drivers take (engine/device/room.h), for they end the
- * program then. The functions below find nothing where it refuses. (platform.c) */
-bool device_load(struct error *error);
+ * program then; the advice counts what is asked for `later`, in bytes. The functions below find nothing where it
+ * refuses. (platform.c) */
+bool device_load(size_t later, struct error *error);
 bool device_may_list(cl_platform_id platform, struct error *error); /* else its devices must not be asked for */
 
 /* Calls `see` for every device there is, in the order of the indices. */

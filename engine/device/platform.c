@@ -41,9 +41,9 @@ static struct {
   bool are_loaded, have_threads;
 } drivers; /* OpenCL's, once in a process; LOCK_DEVICES guards it */
 
-bool device_load(struct error *error) {
+bool device_load(size_t later, struct error *error) {
   HOLD(LOCK_DEVICES);
-  return drivers.are_loaded || (drivers.are_loaded = room_for_drivers(error));
+  return drivers.are_loaded || (drivers.are_loaded = room_for_drivers(later, error));
 }
 
 /* PoCL starts its threads when its devices are asked for. */
@@ -95,7 +95,7 @@ size_t device_platforms(device_see_platform *see, void *context) {
   cl_uint count = 0;
   struct error ignored; /* device_open tells it */
   size_t seen = 0;
-  if (!device_load(&ignored)) return 0;
+  if (!device_load(0, &ignored)) return 0;
   if (clGetPlatformIDs(MOST, platforms, &count) != CL_SUCCESS) return 0;
   if (count > MOST) count = MOST;
   for (cl_uint i = 0; i < count; i++) {

@@ -72,8 +72,10 @@ static bool find_room(size_t bytes, size_t later, const char *what, struct error
       enough(used + (double)bytes + (double)later));
 }
 
+/* What takes much is followed by as much again, twice: arrays of many scans take two times what their columns do. */
 bool room_for(size_t bytes, const char *what, struct error *error) {
-  return find_room(bytes, 0, what, error);
+  size_t kernels = room_for_kernels(), own = bytes > kernels ? bytes - kernels : 0;
+  return find_room(bytes, 2 * own, what, error);
 }
 
 bool room_for_compiled(struct error *error) {
@@ -169,17 +171,17 @@ static bool may_have_pocl(void) {
   return found;
 }
 
-bool room_for_drivers(struct error *error) {
+bool room_for_drivers(size_t later, struct error *error) {
   static const char what[] = "an OpenCL driver with its compiler";
   return room_for_stack(error) && descriptors_for(FILES, what, error) &&
-         find_room((size_t)(LOADED + COMPILED) * MIB, may_have_pocl() ? thread_bytes() : 0, what, error);
+         find_room((size_t)(LOADED + COMPILED) * MIB, later + (may_have_pocl() ? thread_bytes() : 0), what, error);
 }
 
 bool room_for_pocl(struct error *error) {
   size_t threads = count_threads();
   char what[128];
   snprintf(what, sizeof what, "PoCL's compiler and %zu thread%s (POCL_MAX_PTHREAD_COUNT)", threads, plural(threads));
-  return room_for((size_t)COMPILED * MIB + thread_bytes(), what, error) && check_threads(threads, error);
+  return find_room((size_t)COMPILED * MIB + thread_bytes(), 0, what, error) && check_threads(threads, error);
 }
 
 bool room_is_limited(void) {

@@ -10,8 +10,9 @@
 /* Refuses where a limit of the process (RLIMIT_AS, RLIMIT_DATA) has less than so many bytes left; `what`
  * needs them, in words. The text has what is needed, what limits it and what to do. */
 bool room_for(size_t bytes, const char *what, struct error *error);
-/* The same for what loading the drivers takes, and for the files that they open. */
-bool room_for_drivers(struct error *error);
+/* The same for what loading the drivers takes, and for the files that they open; `later`: bytes that will be asked for when
+ * they are there, which the advice counts. */
+bool room_for_drivers(size_t later, struct error *error);
 /* For what compilers of kernels put on the stack; threads have as much as the process may. */
 bool room_for_stack(struct error *error);
 bool room_for_pocl(struct error *error); /* for what listing its devices starts: a thread for every CPU */

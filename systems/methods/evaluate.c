@@ -623,10 +623,12 @@ static const char *describe_network(struct evaluation *evaluation, const struct 
                                     const char *path) {
   const struct net_varnet_setup *varnet = &setup->varnet;
   if (!varnet->cascades)
-    return arena_text(evaluation->arena, "reconstruction by %s (U-Net, %u channels, %u pools)", path, setup->channels,
-                      setup->pools);
-  return arena_text(evaluation->arena, "reconstruction by %s (variational network, %d cascades, %d channels, %d pools)",
-                    path, varnet->cascades, varnet->channels, varnet->pools);
+    return arena_text(evaluation->arena, "reconstruction by %s (U-Net, %u channels, %u pool%s)", path,
+                      setup->channels, setup->pools, plural(setup->pools));
+  return arena_text(evaluation->arena,
+                    "reconstruction by %s (variational network, %d cascade%s, %d channel%s, %d pool%s)", path,
+                    varnet->cascades, plural((size_t)varnet->cascades), varnet->channels,
+                    plural((size_t)varnet->channels), varnet->pools, plural((size_t)varnet->pools));
 }
 
 /* The network of evaluate.reconstructor, where there is one. */

@@ -52,7 +52,13 @@ static bool read_options(struct env *env, struct error *error) {
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
+/* Bytes that columns and arrays of the scans take a pixel where a CPU has them and the host pins them: measured. */
+enum { BYTES_OF_PIXEL = 24 };
+
 static bool open_device(struct env *env, struct error *error) {
+  struct scan_shape shape = scan_shape_of(&env->options);
+  size_t later = BYTES_OF_PIXEL * scan_shape_pixels(&shape) * env->envs;
+  if (!env->config.context && !env->config.queue && !device_load(later, error)) return false;
   if (!config_device(&env->config, &env->device, error)) return false;
   log_info("device %s, %s", env->device.facts.name, env->device.facts.platform);
   return env->transforms = fft_library_open(error);

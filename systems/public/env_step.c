@@ -461,9 +461,10 @@ static bool refuse_action(struct env *env, struct error *error) {
   world_leave(env->simulation.world, before);
   if (!device_finish(&env->device, error)) return false;
   for (size_t i = 0; i < env->envs; i++) env_count(env, i, steps[i]);
-  return fail_usage(error,
-                    "environment %u cannot take action %u: it is %s; L2SR_FREE has those that are free", row,
-                    action, action < env->acquisition.shape.actions ? "acquired already" : "none");
+  bool acquired = action < env->acquisition.shape.actions;
+  return fail_usage(error, "environment %u cannot take action %u: it is %s; L2SR_FREE has those that are free%s",
+                    row, action, acquired ? "acquired already" : "none",
+                    acquired ? ", and L2SR_INVALID_MASK lets steps take the nearest of them instead" : "");
 }
 
 bool env_wait(struct env *env, struct error *error) {

@@ -311,8 +311,8 @@ class Vector(unittest.TestCase):
             env.play("random", 1_000_000)
         steps = 0
         while not np.array_equal(twin.array("step"), env.array("step")) or not np.array_equal(twin.scans.read("scan"), env.scans.read("scan")):
-            twin.play("random", 1024)
-            steps += 1024
+            twin.play("random")
+            steps += 1
             self.assertLess(steps, 1_000_000)
         mine, its = env.play("random", BUDGET), twin.play("random", BUDGET)
         while not mine[2].any():
@@ -384,6 +384,17 @@ class Signals(unittest.TestCase):
             env.play("random", BUDGET)
             env.decide()
             env.step(None)
+
+    def test_plays_of_any_speed_look_for_them_often(self):
+        env = make(autoreset_mode="NextStep")
+        for seconds, most in ((0.01, 25), (2.0, 8), (1e-5, 1024)):  # a step; the first steps are 8
+            blocks, env._block = [], 8
+            see = lambda sampler, count, see: blocks.append(count)  # noqa: E731
+            clock = lambda: seconds * sum(blocks)  # noqa: E731
+            with mock.patch.object(env, "_play", see), mock.patch("l2sr.vector.time.monotonic", clock):
+                with mock.patch.object(env.scans, "read"):
+                    env.play("random", 5000)
+            self.assertEqual((sum(blocks), max(blocks)), (5000, most))
 
     def test_closing_lets_them_out(self):
         with handled(signal.SIGALRM):
@@ -548,7 +559,7 @@ class Actions(unittest.TestCase):
         env = make()
         env.reset(seed=1)
         env.step(np.full(ENVS, 3))
-        with self.assertRaisesRegex(ValueError, r"environment 0 cannot take action 3: it is acquired already"):
+        with self.assertRaisesRegex(ValueError, r'environment 0 cannot take action 3: it is acquired already; .*, and invalid="mask" lets steps'):
             env.step(np.full(ENVS, 3))
 
     def test_what_was_taken_in_its_place_is_told(self):
@@ -623,12 +634,24 @@ class Types(unittest.TestCase):
                     for one in (k_space, torch.from_numpy(k_space.conj()).conj())]
             np.testing.assert_array_equal(*seen)
 
+    def test_a_list_of_volumes_is_their_slices(self):
+        plain, files = images(), []
+        for data, volumes in (([plain[:4], plain[4:]], None), (plain, [0, 0, 0, 0, 1, 1, 1])):
+            env = make(data=data, volumes=volumes)
+            files.append((env.reset(seed=1)[0], [env.slice(k) for k in range(env.facts["slices"])]))
+        np.testing.assert_array_equal(files[0][0], files[1][0])
+        self.assertEqual(files[0][1], files[1][1])
+        self.assertEqual(len({path for path, _ in files[0][1]}), 2)
+
     def test_data_that_is_refused(self):
         plain = images()
         masked = np.ma.masked_array(plain, plain > 0.5)
         for data, text in (
             (masked, "masked"), (list(masked), "masked"), (["a.h5", pathlib.Path("b.h5")], "list of paths"), (5, "data"),
-            ({"train": plain}, "data is"), ([plain, plain[:, :9]], "data"), (plain.astype(str), "type <U"), (object(), "data is"),
+            ({"train": plain}, "data is"), ([plain, plain[:, :9]], r"data\[1\] has slices of shape \(9, 32\), and"),
+            ([plain, plain + 0j], "real and of complex"), (plain * np.float64(1e300), "beyond"),
+            (np.where(np.arange(7)[:, None, None] == 2, np.nan, plain), "not finite .* in 1 of 7 slices, the first of which is slice 2"),
+            (plain.astype(str), "type <U"), (object(), "data is"),
         ):
             with self.subTest(text), self.assertRaisesRegex((TypeError, ValueError), text):
                 make(data=data)
@@ -918,6 +941,19 @@ class Errors(unittest.TestCase):
             os.waitpid(child, 0)
         env.step(np.zeros(ENVS, int))
 
+    def test_memory_that_is_advised_is_enough(self):
+        code = """if True:
+            import l2sr
+            env = l2sr.VectorEnv("quickstart_l2sr", 16384, data="DATA", overrides={"data.size": 64, "data.pad": 64}, scoring="never")
+            env.reset(seed=1)"""
+        def ends(kib):
+            command = ["sh", "-c", f'ulimit -v {kib}; exec "$0" -c "$1"', sys.executable, code]
+            return subprocess.run(command, capture_output=True, text=True).stderr
+
+        advice = re.search(r"MemoryError: .*raise the limit to (\d+) MiB", ends(600000))
+        self.assertTrue(advice)
+        self.assertEqual(ends(int(advice[1]) * 1024), "")
+
     def test_texts_name_what_python_has(self):
         from l2sr._binding import in_python
 
@@ -926,6 +962,8 @@ class Errors(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, r'none; info\["action_mask"\] has those that are free'):
             env.step(np.full(ENVS, SIZE))
         self.assertEqual(in_python("go on with --resume, or give --policy a/b.h5"), "go on with resume=True, or give policy=a/b.h5")
+        other = "choose another train.output; or take --set learn.start=a b/last.h5, and with the reconstructor"
+        self.assertEqual(in_python(other), 'choose another output; or take overrides={"learn.start": "a b/last.h5"}, and with the reconstructor')
         path = "cannot open /data/l2sr_env_wait/L2SR_FREE: no such file"
         self.assertEqual(in_python(path), path)
 

@@ -42,8 +42,8 @@ static bool ends_with(const char *text, const char *end) {
   return length >= other && !strcmp(text + length - other, end);
 }
 
-/* What a line counts: the first number beside its epoch. NULL: nothing. */
-static const char *unit_of(const json_t *line, double *count) {
+/* What a line counts beside its epoch: its first number. NULL: nothing. */
+static const char *count_of(const json_t *line, double *count) {
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)line, key, value) {
@@ -54,7 +54,7 @@ static const char *unit_of(const json_t *line, double *count) {
 
 /* The first value of a line, behind what it counts: images or steps, of which it tells the speed, are no
  * value. */
-static const char *value_of(const json_t *line, const char *unit, double *y) {
+static const char *value_of(const json_t *line, const char *counts, double *y) {
   const char *key, *worked = "";
   json_t *value;
   json_object_foreach((json_t *)line, key, value) {
@@ -62,7 +62,7 @@ static const char *value_of(const json_t *line, const char *unit, double *y) {
   }
   size_t length = strlen(worked) - (*worked ? strlen("_per_second") : 0);
   json_object_foreach((json_t *)line, key, value) {
-    bool counted = !strcmp(key, "epoch") || !strcmp(key, unit) || !strncmp(key, "best_", 5) ||
+    bool counted = !strcmp(key, "epoch") || !strcmp(key, counts) || !strncmp(key, "best_", 5) ||
                    key == worked || (length && strlen(key) == length && !strncmp(key, worked, length));
     if (!counted && json_number_of(line, key, y)) return key;
   }
@@ -76,34 +76,37 @@ static void see_epoch(struct log *log, double x, double y) {
 }
 
 /* The score of a policy or mask; of what is not known, the first value, by its name. */
-static void see_validation(struct log *log, const json_t *line, const char *unit, double x) {
+static void see_validation(struct log *log, const json_t *line, const char *counts, double x) {
   double y, best, epoch;
   const char *metric = json_text_of(line, "metric", log->arena), *name = "score";
-  if (!json_number_of(line, "score", &y) && !(metric = name = value_of(line, unit, &y))) return;
+  if (!json_number_of(line, "score", &y) && !(metric = name = value_of(line, counts, &y))) return;
   if (metric) log->stage->metric = arena_text(log->arena, "%s", metric);
   add_point(log, 0, x, y);
   bool epochs = json_number_of(line, "epoch", &epoch);
-  const char *one = epochs ? "best_epoch" : arena_text(log->arena, "best_%.*s", (int)strlen(unit) - 1, unit);
-  if (json_number_of(line, one, &best) && best == (epochs ? epoch : x)) log->stage->selected = y;
+  const char *one = epochs ? "best_epoch" : arena_text(log->arena, "best_%.*s", (int)strlen(counts) - 1, counts);
+  if (json_number_of(line, one, &best) && best == x) log->stage->selected = y;
 }
 
-/* Epochs of a reconstructor; looks and validations of others, over rollouts, updates or steps. */
+/* Epochs of a reconstructor; looks and validations of others, over epochs where they say one, else over rollouts, updates
+ * or steps. */
 static bool see_line(const json_t *line, void *context, struct error *error) {
   struct log *log = context;
-  const char *kind = json_text_of(line, "kind", log->arena), *unit;
-  double x, y;
+  const char *kind = json_text_of(line, "kind", log->arena), *counts;
+  double x, y, epoch;
   (void)error;
   log->lines++;
   log->kinds += kind != NULL;
   if (!kind) return true;
   if (!strcmp(kind, "epoch") && json_number_of(line, "epoch", &x) && json_number_of(line, "val_ssim", &y))
     see_epoch(log, x, y);
-  if (!strcmp(kind, "epoch") || !(unit = unit_of(line, &x))) return true;
+  if (!strcmp(kind, "epoch") || !(counts = count_of(line, &x))) return true;
   bool look = !strcmp(kind, "look") && json_number_of(line, "reward", &y),
        validation = !strcmp(kind, "validation");
-  if (look || validation) log->stage->unit = arena_text(log->arena, "%s", unit);
+  bool epochs = json_number_of(line, "epoch", &epoch) && isfinite(epoch);
+  if (epochs) x = epoch;
+  if (look || validation) log->stage->unit = epochs ? "epochs" : arena_text(log->arena, "%s", counts);
   if (look) add_point(log, 1, x, y);
-  if (validation) see_validation(log, line, unit, x);
+  if (validation) see_validation(log, line, counts, x);
   return true;
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.resources
+import json
 import logging
 import os
 import pathlib
@@ -238,21 +239,26 @@ BAD_FILE, STOPPED = 3, 9
 _WORDS = {
     "struct l2sr_config": "the call",
     "--resume": "resume=True",
+    "another train.output": "another output",
     "l2sr_env_open": "VectorEnv",
     "l2sr_env_send": "step_async",
     "l2sr_env_wait": "step_wait",
     "L2SR_FREE": 'info["action_mask"]',
+    "L2SR_INVALID_MASK": 'invalid="mask"',
     "L2SR_RESET_SAME_STEP": "SAME_STEP",
 }
 _NAME = re.compile(
-    r"(?<![\w./-])(?:struct l2sr_config|--resume|l2sr_env_\w+|L2SR_FREE|L2SR_RESET_SAME_STEP)"
+    r"(?<![\w./-])(?:struct l2sr_config|--resume|another train\.output|l2sr_env_\w+|L2SR_FREE|L2SR_INVALID_MASK|"
+    r"L2SR_RESET_SAME_STEP)"
     r"(?![\w/-]|\.\w)"
 )
 _FLAG = re.compile(r"(?<![\w./-])--(reconstructor|policy|data) ")  # with its value
+_SET = re.compile(r"(?<![\w./-])--set ([\w.]+)=(.*?)(?=, and with |; |$)")  # whose value may be a path with blanks
 
 
 def in_python(text: str) -> str:
     text = _FLAG.sub(r"\1=", text)
+    text = _SET.sub(lambda found: f"overrides={{{json.dumps(found[1])}: {json.dumps(found[2], ensure_ascii=False)}}}", text)
     return _NAME.sub(lambda found: _WORDS.get(found[0], found[0].removeprefix("l2sr_env_")), text)
 
 

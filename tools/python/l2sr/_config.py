@@ -19,7 +19,7 @@ Overrides = Union[Mapping[str, Any], Iterable[str], None]
 Data = Any  # a path, or an array of any library
 _DATA = (
     "a folder of files, or an array (or tensor, data set of h5py, list of arrays): images [count, height, width] or complex "
-    "k-space [count, coils, height, width]"
+    "k-space [count, coils, height, width], or a list of such volumes"
 )
 
 
@@ -82,18 +82,63 @@ def names_seed(scene: Scene, config: binding.Config) -> bool:
     return own or any(config.overrides[k].startswith(b"world.seed=") for k in range(config.override_count))
 
 
-def _array(data: Any) -> np.ndarray[Any, Any]:
-    if isinstance(data, (list, tuple)) and data and all(values.is_path(one) for one in data):
-        raise TypeError("data is a list of paths; give the folder that holds the files in train, val and test, or arrays")
-    found = values.array("data", data, _DATA)
-    k_space = np.iscomplexobj(found)
-    rank = 4 if k_space else 3
-    if found.ndim != rank:
-        wanted = "[count, coils, height, width] of complex k-space" if k_space else "[count, height, width] of images"
-        raise ValueError(f"data has shape {found.shape}; expected {wanted}")
+def _rank(array: np.ndarray[Any, Any]) -> int:
+    """Of slices: of k-space with coils, or of images."""
+    return 4 if np.iscomplexobj(array) else 3
+
+
+def _check_values(array: np.ndarray[Any, Any]) -> None:
+    bad = [number for number, one in enumerate(array) if not np.isfinite(one).all()]
+    if bad:
+        raise ValueError(
+            f"data has values that are not finite (NaN, infinite, or beyond what float32 holds) in {len(bad)} of {len(array)} "
+            f"slices, the first of which is slice {bad[0]}; leave these out, or put numbers in their place"
+        )
+
+
+def _array(data: Any, what: str = "data") -> np.ndarray[Any, Any]:
+    found = values.array(what, data, _DATA)
+    if found.ndim != _rank(found):
+        wanted = "[count, coils, height, width] of complex k-space" if np.iscomplexobj(found) else "[count, height, width] of images"
+        raise ValueError(f"{what} has shape {found.shape}; expected {wanted}")
     if 0 in found.shape:
-        raise ValueError(f"data has shape {found.shape}; expected at least one in every direction")
-    return np.ascontiguousarray(found, np.complex64 if k_space else np.float32)
+        raise ValueError(f"{what} has shape {found.shape}; expected at least one in every direction")
+    return found
+
+
+def _is_complex(one: Any) -> bool:
+    return "complex" in str(getattr(one, "dtype", ""))
+
+
+def _is_volume(one: Any) -> bool:
+    """An array of slices in place of one slice, of which lists may be made too."""
+    return len(getattr(one, "shape", ())) == (4 if _is_complex(one) else 3)
+
+
+def _joined(volumes: Sequence[Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The slices of all volumes, and of each the number of its volume."""
+    arrays = [_array(one, f"data[{number}]") for number, one in enumerate(volumes)]
+    for number, one in enumerate(arrays):
+        if one.shape[1:] != arrays[0].shape[1:]:
+            raise ValueError(
+                f"data[{number}] has slices of shape {one.shape[1:]}, and data[0] of {arrays[0].shape[1:]}; give volumes of one "
+                "shape, or a folder of files, which may differ"
+            )
+    return np.concatenate(arrays), np.repeat(np.arange(len(arrays)), [len(one) for one in arrays])
+
+
+def _slices_of(data: Any) -> tuple[np.ndarray[Any, Any], Any]:
+    """An array of slices; of a list of volumes the numbers of their slices' volumes, too."""
+    listed = isinstance(data, (list, tuple)) and bool(data)
+    if listed and all(values.is_path(one) for one in data):
+        raise TypeError("data is a list of paths; give the folder that holds the files in train, val and test, or arrays")
+    if listed and any(map(_is_complex, data)) and not all(map(_is_complex, data)):
+        raise ValueError("data is a list of real and of complex arrays; give images alone, or k-space alone")
+    found, numbers = _joined(data) if listed and all(map(_is_volume, data)) else (_array(data), None)
+    with np.errstate(over="ignore"):
+        array = np.ascontiguousarray(found, np.complex64 if np.iscomplexobj(found) else np.float32)
+    _check_values(array)
+    return array, numbers
 
 
 def _numbers(volumes: Any, count: int) -> np.ndarray[Any, Any]:
@@ -107,7 +152,8 @@ def _numbers(volumes: Any, count: int) -> np.ndarray[Any, Any]:
 
 def _slices(data: Any, volumes: Any) -> tuple[binding.Slices, list[Any]]:
     """Images, or complex k-space; and what must outlive them."""
-    array = _array(data)
+    array, numbers = _slices_of(data)
+    volumes = numbers if volumes is None else volumes
     k_space = array.ndim == 4
     slices = binding.Slices(
         values=array.ctypes.data,
@@ -118,9 +164,9 @@ def _slices(data: Any, volumes: Any) -> tuple[binding.Slices, list[Any]]:
     )
     if volumes is None:
         return slices, [array]
-    numbers = _numbers(volumes, array.shape[0])
-    slices.volume = numbers.ctypes.data
-    return slices, [array, numbers]
+    given = _numbers(volumes, array.shape[0])
+    slices.volume = given.ctypes.data
+    return slices, [array, given]
 
 
 def _text(scene: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ _MODES = {
 }
 _SEEDS = 2**32
 _SEED = 42  # of scenes that say none: world.seed in scenes/base.yaml
-_BLOCK = 1024  # played steps after which Python sees whether it is interrupted
+_BLOCK, _PACE = 1024, 0.25  # played steps, and seconds, after which Python sees whether it is interrupted
 _BOUNDS = {"observation": (0.0, np.inf), "standardised": (-6.0, 6.0)}
 _CHANNELS = {"first": (1, -2), "last": (3, -1)}  # the axis of a batch, and where it goes
 
@@ -56,11 +57,12 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         num_envs: scans side by side.
         device: a name, a kind ("gpu", "cpu") or a place, as `l2sr info` lists them; None: L2SR_DEVICE, else the first GPU.
         data: a folder, as the scene's data.path; or an array, a tensor, a data set of h5py or a list of them: images
-            [count, height, width], or complex k-space [count, coils, height, width] with the zero frequency in the middle.
+            [count, height, width], or complex k-space [count, coils, height, width] with the zero frequency in the middle;
+            or a list of such volumes.
         overrides: options of the scene: {"acquisition.acceleration": 4}, {"acquisition": {"acceleration": 4}}, or a list
             of "section.key=value".
         split: which part of the folder: "train", "val", "test" or "all"; None: the scene's data.split.
-        volumes: numbers of the volumes of an array's slices; None: each slice is its own.
+        volumes: numbers of the volumes of an array's slices; None: each slice is its own, or of a list of volumes its one's.
         observation: "standardised" (float32, from -6 to 6: what l2sr's own policies see), or "observation" (the
             zero-filled magnitude, in the type of world.observation).
         channels: "first": observations are [1, height, width], "last": [height, width, 1]; None: [height, width].
@@ -152,6 +154,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._same_step = mode == AutoresetMode.SAME_STEP
         self._replaces = invalid == "mask"
         self._copies, self._last_copies = Copies(), Copies()
+        self._block = 8  # steps that are played at once: as many as take _PACE
         self._all = np.ones(num_envs, np.bool_)
         self._all.flags.writeable = False
         self._make_spaces()
@@ -408,13 +411,22 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """So many steps by `decide`'s actions, between which the device waits for nobody; gives what the last step gives.
         An exception of a signal's handler ends it after some of them: `step` of `array` tells."""
         steps = values.whole("steps", steps, 1, 2**32 - 1)
-        while steps > (1 if self._same_step else _BLOCK):  # the last step tells the slices of the scans that end with it
-            count = min(steps - 1, _BLOCK)
+        while steps > self._last_block():
+            count, before = min(steps - 1, self._block), time.monotonic()
             self._play(sampler, count, lambda: None)
             self._slices = self.scans.read("slice")
             steps -= count
+            paced = int(count * _PACE / max(time.monotonic() - before, 1e-6))
+            self._block = max(1, min(paced, 8 * self._block, _BLOCK))
         last: tuple[Any, Any, Any, Any, dict[str, Any]] = self._play(sampler, steps, self._stepped)
         return last
+
+    def _last_block(self) -> int:
+        """How many of the last steps are played at once: the last one tells the slices of the scans that end with it; where
+        scans end and stay ended, what is too many for them is refused before the first."""
+        if self._same_step:
+            return 1
+        return _BLOCK if self.autoreset_mode == AutoresetMode.DISABLED else self._block
 
     def _play(self, sampler: str, steps: int, see: Callable[[], Any]) -> Any:
         others = self.scans.under_way
