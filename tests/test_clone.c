@@ -203,12 +203,12 @@ static void the_loss_falls(void **state) {
     run.options.learn.epochs = 2;
     open_learning(&run);
     run_learning(&run);
-    const struct history *looks = &run.training.looks;
-    double first = looks->value[LEARN_policy_loss][0], last = looks->value[LEARN_policy_loss][59];
+    const struct history *logged = &run.training.logged;
+    double first = logged->value[LEARN_policy_loss][0], last = logged->value[LEARN_policy_loss][59];
     print_message("cross-entropy %.3f, then %.3f\n", first, last);
     assert_true(first > 2.5 && last < 0.5 * first);
-    assert_true(fabs(looks->value[LEARN_rate][59] - 0.003) < 1e-9 && fabs(looks->value[LEARN_rate][60] - 0.001) < 1e-9);
-    assert_true(isnan(looks->value[LEARN_distinct][59]) && !isnan(looks->value[LEARN_distinct][60]));
+    assert_true(fabs(logged->value[LEARN_rate][59] - 0.003) < 1e-9 && fabs(logged->value[LEARN_rate][60] - 0.001) < 1e-9);
+    assert_true(isnan(logged->value[LEARN_distinct][59]) && !isnan(logged->value[LEARN_distinct][60]));
     close_learning(&run);
   }
 }
@@ -308,7 +308,7 @@ static void go_on(enum learn_clone clone, const char *whole, const char *cut, ui
   }
   assert_memory_equal(values[0], values[1], bytes);
   for (int v = 0; v < LEARN_explained; v++)
-    assert_memory_equal(runs[0].training.looks.value[v], runs[1].training.looks.value[v],
+    assert_memory_equal(runs[0].training.logged.value[v], runs[1].training.logged.value[v],
                         sizeof(double) * (TAUGHT + ROLLOUTS));
   for (int k = 0; k < 2; k++) close_learning(&runs[k]);
 }

@@ -215,7 +215,7 @@ static void present_states(struct bench *bench, struct exact *exact) {
 static void see_states(struct bench *bench, struct exact *exact) {
   struct world *world = bench->simulation.world;
   float logits[STATES][N];
-  kernel_run(world_kernels(world), "pgmri_present", STATES,
+  kernel_run(world_kernels(world), "pgmri_input", STATES,
              ARGS(arg_buffer(ARG_IN, ELEMENT_U32, world_memory(world, ENV_slice)),
                   graph_arg(ARG_IN, world_memory(world, ENV_reconstruction)), graph_arg(ARG_IN, world_memory(world, SLICE_mean)),
                   graph_arg(ARG_IN, world_memory(world, SLICE_std)), graph_arg(ARG_OUT, bench->policy.input), arg_u32(0)));

@@ -6,7 +6,7 @@
 #define L2SR_SYSTEMS_FIT_H
 
 #include "systems/networks/loss.h"
-#include "systems/training/feed.h"
+#include "systems/training/minibatch.h"
 #include "systems/training/task_networks.h"
 
 /* Values of a validation, which ends an epoch. */
@@ -26,7 +26,7 @@ struct fit_sampler {
 
 /* Own state of these tasks; those with more begin with it. */
 struct fitting {
-  struct feed train, validation;
+  struct minibatches train, validation;
   struct loss loss;
   struct fit_sampler sampler;
   size_t first, count,
@@ -42,7 +42,7 @@ struct fitting {
 
 struct fitting *fitting_of(const struct training *training);
 
-/* One update on `count` samples of the running epoch (feed_epoch) from `first` on; only enqueues. */
+/* One update on `count` samples of the running epoch (minibatch_epoch) from `first` on; only enqueues. */
 void fit_step(struct training *training, size_t first, size_t count);
 /* Learning rate of what starts at `rate`, in an epoch from 0. */
 double fit_rate(const struct training *training, double rate, uint64_t epoch);
@@ -83,7 +83,7 @@ bool fit_check_masks(const struct options *options, const char *method, struct e
  * another method than `name`. */
 bool fit_read_sampler(struct training *training, const char *name, struct store *store, struct error *error);
 
-/* Systems: from dealt slices to the reconstructor's input, and back from its gradient. */
+/* Systems: from slices to the reconstructor's input, and back from its gradient. */
 struct fit_way {
   void (*there)(struct training *training, struct schedule *schedule);
   void (*back)(struct training *training, struct schedule *schedule);
@@ -93,7 +93,7 @@ void fit_fill_update(struct training *training, struct schedule *schedule, const
 void fit_fill_masks(struct training *training, struct schedule *schedule);
 void fit_fill_validate(struct training *training, struct schedule *schedule);
 
-/* Both feeds of the task: learns: its masks are learned; policy: they are a policy's. */
+/* The minibatches of both splits: learns: its masks are learned; policy: they are a policy's. */
 bool fit_describe(struct training *training, bool learns, bool policy, struct error *error);
 bool fit_check(struct device *device, const struct options *options, const struct acquisition *acquisition,
                uint32_t rounds, struct error *error);
@@ -104,7 +104,7 @@ bool fit_open(struct training *training, struct error *error);
 void fit_close(struct training *training);
 bool fit_begin(struct training *training, uint64_t epoch, struct error *error);
 void training_step(struct training *training); /* the next update of the running epoch */
-bool fit_look(struct training *training, double values[TRAINING_VALUES], struct error *error);
+bool fit_log(struct training *training, double values[TRAINING_VALUES], struct error *error);
 bool fit_validate(struct training *training, double values[TRAINING_VALUES], struct error *error);
 bool fit_read(struct training *training, struct store *store, struct error *error);
 const struct schedule *fit_validation_masks(struct training *training);
@@ -130,7 +130,7 @@ enum fit_list { FIT_VALIDATION_MASKS, FIT_MASKS, FIT_UPDATE, FIT_DRAW, FIT_VALID
   .network = "unet", .unit = "update", .worked = "images", .advice = "lower train.rate or set train.clip",   \
   .train = {"update", fit_update_values, 1}, .reconstructs = true, .select = SELECT_LOWEST,                  \
   .selected = EPOCH_VAL_LOSS, .epochs = true, .curves = fit_curves, .plan = fit_plan, .load = fit_load, .note = fit_note,      \
-  .close = fit_close, .begin = fit_begin, .step = training_step, .look = fit_look, .validate = fit_validate, \
+  .close = fit_close, .begin = fit_begin, .step = training_step, .log = fit_log, .validate = fit_validate, \
   .read = fit_read
 
 extern const struct task task_reconstructor, task_round; /* on masks of heuristics; on a policy's */

@@ -39,7 +39,7 @@ static bool next_part(struct world *world, void *context, size_t turn) {
   if (!pass_take(&pass, turn, fitting->count, training->reconstructor.batch)) return false;
   fitting->done = pass.first;
   if (fitting->sampler.sample) *fitting->sampler.sample = fit_sample(training);
-  feed_deal(&fitting->train, fitting->first + pass.first, pass.images);
+  minibatch_select(&fitting->train, fitting->first + pass.first, pass.images);
   (void)world;
   return true;
 }
@@ -138,7 +138,7 @@ void fit_fill_update(struct training *training, struct schedule *schedule, const
   struct system *start = schedule_add(schedule, &zero, training);
   if (way) start->writes |= SET(SAMPLER_cleared);
   schedule_add(schedule, &repeat_parts, training);
-  feed_add_batch(&fitting_of(training)->train, schedule);
+  minibatch_add(&fitting_of(training)->train, schedule);
   if (way) way->there(training, schedule);
   schedule_add(schedule, &system_forward_reconstructor, &training->train.simulation);
   schedule_add(schedule, &fit_loss, training);
@@ -151,11 +151,11 @@ void fit_fill_update(struct training *training, struct schedule *schedule, const
 }
 
 void fit_fill_masks(struct training *training, struct schedule *schedule) {
-  feed_add_masks(&fitting_of(training)->train, schedule);
+  minibatch_add_masks(&fitting_of(training)->train, schedule);
 }
 
 void fit_fill_validate(struct training *training, struct schedule *schedule) {
-  feed_add_batch(&fitting_of(training)->validation, schedule);
+  minibatch_add(&fitting_of(training)->validation, schedule);
   schedule_add(schedule, &fit_validation_loss, training);
 }
 

@@ -252,7 +252,7 @@ static void count_rollouts(struct training *training) {
   size_t rows = learning->rollout.rows;
   training->wanted = learning->clone.rollouts + divide_up(training->config.steps, rows);
   training->each = divide_up(training->wanted, options->learn.validations);
-  training->look_every = options->learn.log_every;
+  training->log_every = options->learn.log_every;
   training->save_every = options->learn.save_every;
   training->work = (double)rows;
   training->event_each = rows; /* over the environment-steps of all rounds */
@@ -316,16 +316,16 @@ static void fill_play(struct training *training, struct schedule *schedule) {
   rollout_add_play(&learning_of(training)->rollout, schedule, NULL);
 }
 
-static const struct log_value look_values[] = {
+static const struct log_value update_values[] = {
 #define X(name, tag, doc) {#name, tag, doc},
     LEARN_VALUES(X)
 #undef X
         {NULL, NULL, NULL}};
 
 static const struct log_curve curves[] = {
-    {"reward of a scan", "training", .looks = true, .value = LEARN_reward},
+    {"reward of a scan", "training", .logged = true, .value = LEARN_reward},
     {"%s", "validation", .validation = true},
-    {"entropy of a choice", "training", .looks = true, .value = LEARN_entropy},
+    {"entropy of a choice", "training", .logged = true, .value = LEARN_entropy},
     {.up = NULL}};
 
 const struct task task_policy = {
@@ -352,7 +352,7 @@ const struct task task_policy = {
               [LEARN_VALIDATE] = {"validate",
                                   "one scan of every validation slice, by the most probable actions",
                                   .validates = true, .other = policy_task_scan}},
-    .train = {"look", look_values, (1 << LEARN_explained) - 1, ~0u << LEARN_explained},
+    .train = {"look", update_values, (1 << LEARN_explained) - 1, ~0u << LEARN_explained},
     .validation = {"validation", policy_score_values, 1},
     .select = SELECT_HIGHEST,
     .scores = true,
@@ -365,7 +365,7 @@ const struct task task_policy = {
     .load = policy_task_load,
     .open = open_state,
     .step = learn_step,
-    .look = learn_look,
+    .log = learn_log,
     .validate = policy_task_validate,
     .picture = policy_task_picture,
     .write = write_state,

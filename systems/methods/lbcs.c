@@ -239,7 +239,7 @@ static void count_steps(struct training *training) {
   const struct acquisition *acquisition = &training->acquisition;
   size_t candidates = oracle_candidates(&training->train.options, acquisition), slices = lbcs_of(training)->slices;
   training->wanted = acquisition->budget;
-  training->each = training->look_every = training->save_every = options->lbcs.log_every;
+  training->each = training->log_every = training->save_every = options->lbcs.log_every;
   training->work = (double)slices * (double)candidates / (double)training->wanted;
   training->event_each = training->event_per = 1;
   log_info("a mask of %u initial and %u more %ss: %.4g images of %zu slice%s a step", acquisition->initial_lines,
@@ -278,7 +278,7 @@ static const struct system save_choice = {.name = "save_choice",
                                           .doc = "the action that was added, and its score, for the log",
                                           .reads = SET(ROLLOUT_action) | SET(SCENE_mean_quality)};
 
-static bool look(struct training *training, double values[TRAINING_VALUES], struct error *error) {
+static bool log_step(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   struct lbcs *lbcs = lbcs_of(training);
   struct world *world = training_world(training);
   uint32_t action;
@@ -395,14 +395,14 @@ static const char *const *reads(const struct options *options) {
   return keys;
 }
 
-static const struct log_value look_values[] = {
+static const struct log_value update_values[] = {
 #define X(name, tag, doc) {#name, tag, doc},
     LBCS_VALUES(X)
 #undef X
         {NULL, NULL, NULL}};
 
 static const struct log_curve curves[] = {
-    {"%s", "training", .looks = true, .value = LBCS_score},
+    {"%s", "training", .logged = true, .value = LBCS_score},
     {"%s", "validation", .validation = true},
     {.up = NULL}};
 
@@ -423,7 +423,7 @@ const struct task task_lbcs = {
               [LBCS_GROW] = {"grow", "for every action", .unit = true, .fill = fill_grow},
               [LBCS_VALIDATE] = {"validate", "one scan of every validation slice, with the mask so far",
                                  .validates = true, .fill = fill_validate}},
-    .train = {"look", look_values, 1 << LBCS_score},
+    .train = {"look", update_values, 1 << LBCS_score},
     .validation = {"validation", policy_score_values, 1},
     .scores = true,
     .across = "actions beside the initial ones",
@@ -436,7 +436,7 @@ const struct task task_lbcs = {
     .load = load,
     .open = open_search,
     .step = step,
-    .look = look,
+    .log = log_step,
     .validate = validate,
     .write = write_search,
     .read = read_search};

@@ -108,7 +108,7 @@ static const struct system save_terms = {
     .name = "save_terms", .doc = "the losses of the last rollout, for the log", .reads = SET(ROLLOUT_terms)};
 
 /* Tells the return of the last rollout. */
-bool learn_look(struct training *training, double values[TRAINING_VALUES], struct error *error) {
+bool learn_log(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   struct learning *learning = training->own;
   float *terms = learning->policy.terms;
   size_t rows = learning->rollout.rows;

@@ -57,7 +57,7 @@ bool learn_is_ppo(const struct options *options);
 void learn_fill_update(struct training *training, struct schedule *schedule);
 void learn_fill_passes(struct training *training,
                        struct schedule *schedule); /* takes advantages as they are */
-bool learn_look(struct training *training, double values[TRAINING_VALUES], struct error *error);
+bool learn_log(struct training *training, double values[TRAINING_VALUES], struct error *error);
 /* The rate of a first update: learn.rate scaled to learn.scans; 16 are those of the published code. */
 double learn_scaled_rate(const struct options *options);
 

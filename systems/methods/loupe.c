@@ -23,7 +23,7 @@ static void run_views(struct world *world, void *context) {
   struct loupe *loupe = training_loupe(training);
   size_t images = world_rows(world, TABLE_ENV);
   loupe_number(loupe, fit_update(training), fit_sample(training));
-  observe_present(world, world_in(world, ENV_slice), NULL, 0, loupe_frequencies(loupe), images);
+  observe_frequencies(world, world_in(world, ENV_slice), NULL, 0, loupe_frequencies(loupe), images);
   loupe_forward_views(loupe, images);
   device_copy(loupe->device, loupe_observed(loupe), 0, world_out(world, BATCH_input).as.m, 0,
               loupe_observed_bytes(loupe, images));
@@ -34,7 +34,7 @@ static const struct system forward_loupe = {
     .doc = "LOUPE's forward pass: masks, and what the reconstructor sees of the slices by them",
     .reads = SET(ENV_slice) | SET(SLICE_unit) | FORWARD_READS(SAMPLER),
     .writes = SET(BATCH_input) | FORWARD_WRITES(SAMPLER),
-    .kernels = {"view_present", "loupe_number"},
+    .kernels = {"view_frequencies", "loupe_number"},
     .run = run_views};
 
 static void run_views_back(struct world *world, void *context) {

@@ -138,7 +138,7 @@ static bool count_updates(struct training *training, struct error *error) {
                 pgmri->slices, divide_up(pgmri->slices, options->pgmri.batch), options->pgmri.batch,
                 options->pgmri.accumulation);
   training->wanted = training->each * options->pgmri.epochs;
-  training->look_every = options->pgmri.log_every;
+  training->log_every = options->pgmri.log_every;
   training->save_every = options->pgmri.save_every;
   training->work = (double)(pgmri->group * (1 + options->pgmri.trajectories * pgmri->trajectories.steps));
   training->event_each = training->event_per = 1;
@@ -206,7 +206,7 @@ static const struct system save_update = {.name = "save_update",
                                           .reads = SET(STATE_terms) | SET(ROLLOUT_reward)};
 
 /* Tells the return of the last update. */
-static bool look(struct training *training, double values[TRAINING_VALUES], struct error *error) {
+static bool log_update(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   struct pgmri *pgmri = pgmri_of(training);
   struct world *world = training_world(training);
   const struct trajectories *trajectories = &pgmri->trajectories;
@@ -251,16 +251,16 @@ static const char *const *reads(const struct options *options) {
   return keys;
 }
 
-static const struct log_value look_values[] = {
+static const struct log_value update_values[] = {
 #define X(name, tag, doc) {#name, tag, doc},
     PGMRI_VALUES(X)
 #undef X
         {NULL, NULL, NULL}};
 
 static const struct log_curve curves[] = {
-    {"reward of a scan", "training", .looks = true, .value = PGMRI_reward},
+    {"reward of a scan", "training", .logged = true, .value = PGMRI_reward},
     {"%s", "validation", .validation = true},
-    {"entropy of a choice", "training", .looks = true, .value = PGMRI_entropy},
+    {"entropy of a choice", "training", .logged = true, .value = PGMRI_entropy},
     {.up = NULL}};
 
 const struct task task_pgmri = {
@@ -283,7 +283,7 @@ const struct task task_pgmri = {
                                  .other = policy_task_restart},
               [PGMRI_VALIDATE] = {"validate", "one scan of every validation slice", .validates = true,
                                   .other = policy_task_scan}},
-    .train = {"look", look_values, (1 << PGMRI_VALUE_COUNT) - 1},
+    .train = {"look", update_values, (1 << PGMRI_VALUE_COUNT) - 1},
     .validation = {"validation", policy_score_values, 1},
     .epochs = true,
     .scores = true,
@@ -296,7 +296,7 @@ const struct task task_pgmri = {
     .load = policy_task_load,
     .open = open_rollout,
     .step = step,
-    .look = look,
+    .log = log_update,
     .validate = policy_task_validate,
     .keeps = keeps};
 

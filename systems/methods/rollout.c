@@ -221,7 +221,7 @@ static const struct system repeat_passes = {
 
 static void run_gather(struct world *world, void *context) {
   const struct rollout *rollout = context;
-  kernel_run(world_kernels(world), "policy_recall", world_rows(world, TABLE_ENV),
+  kernel_run(world_kernels(world), "policy_gather", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, ROLLOUT_order), world_in(world, ROLLOUT_slice),
                   world_in(world, ROLLOUT_action), arg_unnamed(world_out(world, ENV_slice)),
                   world_out(world, ENV_mask), world_in(world, SCENE_initial), arg_u32((uint32_t)rollout->row),
@@ -233,12 +233,12 @@ static const struct system gather = {.name = "gather",
                                      .reads = SET(ROLLOUT_order) | SET(ROLLOUT_slice) | SET(ROLLOUT_action) |
                                               SET(SCENE_initial),
                                      .writes = SET(ENV_slice) | SET(ENV_mask),
-                                     .kernels = {"policy_recall"},
+                                     .kernels = {"policy_gather"},
                                      .run = run_gather};
 
 static void run_gather_kept(struct world *world, void *context) {
   const struct rollout *rollout = context;
-  kernel_run(world_kernels(world), "policy_recall_mask", rollout->rows,
+  kernel_run(world_kernels(world), "policy_gather_masks", rollout->rows,
              ARGS(world_in(world, ROLLOUT_action), arg_unnamed(world_out(world, BATCH_taken)),
                   world_in(world, SCENE_initial), arg_u32((uint32_t)rollout->scans)));
 }
@@ -248,7 +248,7 @@ static const struct system gather_kept = {
     .doc = "masks of all steps once more; activations of the encoder were kept",
     .reads = SET(ROLLOUT_action) | SET(SCENE_initial),
     .writes = SET(BATCH_taken),
-    .kernels = {"policy_recall_mask"},
+    .kernels = {"policy_gather_masks"},
     .run = run_gather_kept};
 
 static void run_forward(struct world *world, void *context) {

@@ -8,7 +8,7 @@
 #include "systems/scan/solve.h"
 #include "systems/scan/systems.h"
 #include "systems/scan/transform.h"
-#include "systems/training/feed.h"
+#include "systems/training/minibatch.h"
 
 static const struct system *const scan_systems[] = {&system_restart,
                                                     &system_end_scans,
@@ -78,7 +78,7 @@ static const struct system *const load_systems[] = {&system_bring_slices,
 
 /* Systems of several methods. */
 static const struct system *const *const shared[] = {
-    load_systems,    scan_systems,         feed_systems, policy_task_systems,
+    load_systems,    scan_systems,         minibatch_systems, policy_task_systems,
     rollout_systems, trajectories_systems, clone_systems, env_systems};
 enum { SHARED = sizeof shared / sizeof *shared };
 

@@ -22,7 +22,7 @@ static const char *metric_of(const struct training *training) {
 }
 
 static const struct history *history_of(const struct training *training, const struct log_record *record) {
-  return record == &training->task->train ? &training->looks : &training->validations;
+  return record == &training->task->train ? &training->logged : &training->validations;
 }
 
 /* ---- history ------------------------------------------------------------------------------------------- */
@@ -39,8 +39,8 @@ static bool make_room(struct training *training, struct history *history, const 
 
 bool trainer_open_history(struct training *training, struct error *error) {
   uint64_t validations = training->wanted / training->each + 2;
-  uint64_t looks = training->wanted / training->look_every + (training->task->epochs ? validations : 0) + 2;
-  return make_room(training, &training->looks, &training->task->train, looks, error) &&
+  uint64_t lines = training->wanted / training->log_every + (training->task->epochs ? validations : 0) + 2;
+  return make_room(training, &training->logged, &training->task->train, lines, error) &&
          make_room(training, &training->validations, &training->task->validation, validations, error);
 }
 
@@ -106,7 +106,7 @@ static void add_picture(const struct training *training) {
 static void record(struct training *training, const struct log_record *kind, const double values[TRAINING_VALUES]) {
   const struct training_config *config = &training->config;
   bool validation = kind == &training->task->validation;
-  keep(training, validation ? &training->validations : &training->looks, kind, values);
+  keep(training, validation ? &training->validations : &training->logged, kind, values);
   if (training->run.log) trainer_print(training, kind, training->run.log);
   if (training->run.events) add_event(training, kind);
   if (training->run.events && validation && training->task->picture) add_picture(training);
@@ -159,9 +159,9 @@ struct pace {
   double seconds;
 };
 
-static bool look(struct training *training, struct pace *pace, struct error *error) {
+static bool log_units(struct training *training, struct pace *pace, struct error *error) {
   double values[TRAINING_VALUES] = {0};
-  if (!training->task->look(training, values, error) ||
+  if (!training->task->log(training, values, error) ||
       !check_finite(training, &training->task->train, values, error))
     return false;
   double now = clock_work();
@@ -211,7 +211,7 @@ static bool is_due(const struct training *training, uint64_t every) {
 /* Says what follows a unit. */
 static bool follow_up(struct training *training, struct pace *pace, struct error *error) {
   bool ended = training->done % training->each == 0 || training->done == training->wanted;
-  if (is_due(training, training->look_every) && !look(training, pace, error)) return false;
+  if (is_due(training, training->log_every) && !log_units(training, pace, error)) return false;
   if (ended && !validate(training, pace, error)) return false;
   return !training->run.folder || !is_due(training, training->save_every) ||
          trainer_save(training, "last.h5", error);
@@ -456,7 +456,7 @@ static bool read_state(struct store *store, void *context, struct error *error) 
   struct training *training = context;
   const struct task *task = training->task;
   if (!read_done(training, store, error) ||
-      !read_history(training, &training->looks, &task->train, store, error) ||
+      !read_history(training, &training->logged, &task->train, store, error) ||
       !read_history(training, &training->validations, &task->validation, store, error) ||
       !read_best(training, store, error) || !each_carried(training, store, read_carried_column, error) ||
       !read_task(training, store, error))

@@ -43,7 +43,7 @@ struct log_record {
 struct log_curve {
   const char *up;   /* the panel's axis: what stands there, with its unit; "%s" is the scene's metric */
   const char *name; /* beside the curve */
-  bool looks;       /* of the record `train`; else of `validation` */
+  bool logged;      /* of the record `train`; else of `validation` */
   bool validation;  /* it tells of validation data; else of training data */
   bool minus;       /* the value is drawn with its other sign */
   size_t value;     /* its place in the record */
@@ -134,7 +134,7 @@ struct task {
   bool (*begin)(struct training *training, uint64_t epoch, struct error *error); /* NULL: nothing */
   void (*step)(struct training *training);                                       /* one unit; only enqueues */
   /* The values of the records; both wait. */
-  bool (*look)(struct training *training, double values[TRAINING_VALUES], struct error *error);
+  bool (*log)(struct training *training, double values[TRAINING_VALUES], struct error *error);
   bool (*validate)(struct training *training, double values[TRAINING_VALUES], struct error *error);
   /* A picture of the last validation for TensorBoard, in the arena; NULL: there is none. */
   struct event_picture (*picture)(const struct training *training, struct arena *arena);
@@ -170,14 +170,14 @@ struct training {
   struct optimiser optimiser;                    /* not open where no network is trained */
   uint64_t done, wanted;                         /* units */
   uint64_t each;                                 /* units from a validation to the next */
-  uint64_t look_every, save_every;
+  uint64_t log_every, save_every;
   uint32_t patience; /* stops after so many validations without a better one; 0: never */
   double work;       /* of a unit, in what its speed counts */
   uint64_t event_before, event_each, event_per; /* TensorBoard's steps: before + done * each / per */
-  struct history looks, validations;
+  struct history logged, validations;
   double best;          /* the best of what selects */
   uint64_t best_at;     /* units done then; 0: none */
-  double speed;         /* between the last two looks */
+  double speed;         /* between the last two log records */
   struct run_files run; /* its folder, where it has one */
 };
 

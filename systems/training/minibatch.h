@@ -1,12 +1,12 @@
-/* A feed deals what a network is trained or validated on: the slices of one split, in an order, each with a
+/* Minibatches of what a network is trained or validated on: the slices of one split, in an order, each with a
  * mask of its own.
  *
  * An epoch is drawn at its start into the table EPOCH: training shuffles the slices and gives each a fresh
  * mask, validation keeps order and masks. Both are pure functions of the seed and the epoch: sample i of
  * epoch e is the scan with number e * slices + i, whatever the batch. Training slices are moved before that,
  * as data.augment says. */
-#ifndef L2SR_SYSTEMS_FEED_H
-#define L2SR_SYSTEMS_FEED_H
+#ifndef L2SR_SYSTEMS_MINIBATCH_H
+#define L2SR_SYSTEMS_MINIBATCH_H
 
 #include "systems/scan/transform.h"
 #include "systems/training/lists.h"
@@ -14,20 +14,20 @@
 
 enum { PAIRS_MOST = 32 };
 
-struct feed_setup {
+struct minibatch_setup {
   size_t batch;  /* samples at a time at most */
   bool validate; /* fixed order and masks; batches are reconstructed and scored, with a policy by its reward's
                     metric too */
-  bool learns;   /* masks are learned beside the reconstructor: training deals slices alone */
+  bool learns;   /* masks are learned beside the reconstructor: training takes slices alone */
   bool policy;   /* masks by the policy that simulation.policy is set to before the first epoch */
   uint32_t round; /* of an alternation: slices are moved otherwise than in the rounds before */
   bool made;      /* slices are a benchmark's: they are not moved */
   bool opens;     /* a device follows: else lists are described of the data as they are (lists_slices) */
-  component_set columns; /* of schedules over this data that are not the feed's */
+  component_set columns; /* of schedules over this data that are not the minibatches' */
 };
 
-struct feed {
-  struct feed_setup setup;
+struct minibatches {
+  struct minibatch_setup setup;
   struct split *split;
   struct arena *arena;
   struct acquisition pair[PAIRS_MOST]; /* the mixture */
@@ -40,39 +40,39 @@ struct feed {
   uint32_t *rows;         /* room for rows of a cache */
   uint32_t scan;          /* number of the running epoch's first scan */
   size_t pair_at;         /* of exact masks: the pair that is scanned for */
-  size_t row, sample;     /* its first row of EPOCH; the first sample that is dealt */
+  size_t row, sample;     /* its first row of EPOCH; the first sample that is selected */
   struct schedule masks;  /* draws those of an epoch */
 };
 
 /* Of a split whose options are set, without a device: what its lists follow from. Must not move from here on.
  */
-bool feed_describe(struct feed *feed, struct split *split, const struct feed_setup *setup,
-                   struct arena *arena, struct error *error);
-/* What the split's simulation has room for; columns of lists that are not the feed's are the caller's. */
-struct simulation_plan feed_plan(const struct feed *feed, size_t slices);
+bool minibatch_describe(struct minibatches *batches, struct split *split, const struct minibatch_setup *setup,
+                        struct arena *arena, struct error *error);
+/* What the split's simulation has room for; columns of lists that are not the minibatches' are the caller's. */
+struct simulation_plan minibatch_plan(const struct minibatches *batches, size_t slices);
 /* Notes how its masks are made. */
-void feed_note(const struct feed *feed, struct lists *lists, const char *stage, struct arena *arena);
+void minibatch_note(const struct minibatches *batches, struct lists *lists, const char *stage, struct arena *arena);
 /* The split is loaded. */
-bool feed_open(struct feed *feed, struct error *error);
-void feed_close(struct feed *feed); /* one that was never opened is allowed */
+bool minibatch_open(struct minibatches *batches, struct error *error);
+void minibatch_close(struct minibatches *batches); /* one that was never opened is allowed */
 
 /* Draws the epoch's order and masks. */
-bool feed_epoch(struct feed *feed, uint32_t epoch, struct error *error);
-/* Adds what sees to it that the slices of the next deal's samples are on the device, in the rows that
+bool minibatch_epoch(struct minibatches *batches, uint32_t epoch, struct error *error);
+/* Adds what sees to it that the slices of the next minibatch's samples are on the device, in the rows that
  * EPOCH_slice says. */
-void feed_add_bring(struct feed *feed, struct schedule *schedule);
-/* The next deal is of `count` samples from `first` on. */
-void feed_deal(struct feed *feed, size_t first, size_t count);
-/* Adds the systems that deal, observe, and encode or reconstruct and score. */
-void feed_add_batch(struct feed *feed, struct schedule *schedule);
+void minibatch_add_load(struct minibatches *batches, struct schedule *schedule);
+/* The next minibatch is of `count` samples from `first` on. */
+void minibatch_select(struct minibatches *batches, size_t first, size_t count);
+/* Adds the systems that gather samples, observe, and encode or reconstruct and score. */
+void minibatch_add(struct minibatches *batches, struct schedule *schedule);
 /* The systems that draw the masks of an epoch. */
-void feed_add_masks(struct feed *feed, struct schedule *schedule);
+void minibatch_add_masks(struct minibatches *batches, struct schedule *schedule);
 
-extern const struct system *const feed_systems[];
+extern const struct system *const minibatch_systems[];
 
 /* The pairs of train.accelerations and train.initial_accelerations as acquisitions: exact budgets. */
-bool feed_pairs(struct feed *feed, struct error *error);
+bool minibatch_pairs(struct minibatches *batches, struct error *error);
 /* Probability of a line beside the initial ones (PROTOCOL 1.10). */
-double feed_chance(const struct acquisition *pair);
+double minibatch_chance(const struct acquisition *pair);
 
 #endif
