@@ -171,7 +171,9 @@ static void gradients_are_of_the_cross_entropy(void **state) {
   set_options(&run, CLONE_ORACLE, NULL);
   open_learning(&run);
   learn_step(&run.training);
-  clone_begin(&run.training);
+  const struct schedule *list = run.training.list;
+  struct world *world = training_world(&run.training);
+  list[LEARN_CLONE].system[0].run(world, &run.training);
   learning_of(&run.training)->rollout.update.value_weight = 0;
   struct graph *graph = run.training.policy.graph;
   int checked = 0;
@@ -184,7 +186,7 @@ static void gradients_are_of_the_cross_entropy(void **state) {
   float advantage[ROWS];
   read_rows(&run, ROLLOUT_advantage, advantage);
   for (size_t i = 0; i < ROWS; i++) assert_true(advantage[i] == 1);
-  clone_end(&run.training);
+  list[LEARN_IMITATE].system[list[LEARN_IMITATE].count - 1].run(world, &run.training);
   close_learning(&run);
 }
 

@@ -249,7 +249,7 @@ static bool refuse_loss(const struct training *training, uint64_t update, double
   size_t first, count = fit_samples(training, update, &first), shown = 0, used = 0;
   char slices[500] = "";
   for (; shown < count && used < sizeof slices - 100; shown++) {
-    const struct slice_name *name = &batches->split->report.names[batches->order[first + shown]];
+    const struct slice_name *name = &batches->split->report.names[batches->order.slice[first + shown]];
     used += (size_t)snprintf(slices + used, sizeof slices - used, "%s%.60s:%zu", shown ? ", " : "",
                              batches->split->dataset.volumes[name->volume].name, name->slice);
   }
@@ -283,11 +283,6 @@ bool fit_log(struct training *training, double values[TRAINING_VALUES], struct e
 
 enum { VALIDATED = 4 }; /* loss, SSIM, PSNR, and the scene's metric where a policy makes the masks */
 
-/* With the column of the scene's metric where a policy makes the masks. */
-static const struct system save_scores = {.name = "save_scores",
-                                          .doc = "scores of a part of the validation data",
-                                          .reads = SET(ENV_ssim) | SET(ENV_psnr)};
-
 /* Adds the losses and scores of a part of the validation data. */
 static bool validate_part(struct training *training, size_t first, size_t count, double sum[VALIDATED],
                           struct error *error) {
@@ -299,11 +294,9 @@ static bool validate_part(struct training *training, size_t first, size_t count,
   float *ssim = ARENA_NEW(arena, float, count), *psnr = ARENA_NEW(arena, float, count),
         *score = ARENA_NEW(arena, float, count);
   struct world *world = training->validation.simulation.world;
-  struct system save = save_scores;
-  if (batches->setup.policy) save.reads |= SET(metric->env);
   minibatch_select(batches, first, count);
   training_run_list(training, FIT_VALIDATE);
-  struct world_use before = world_enter(world, &save);
+  struct world_use before = world_enter(world, training_host(training, FIT_SCORES, 0));
   world_read(world, ENV_ssim, 0, count, ssim);
   world_read(world, ENV_psnr, 0, count, psnr);
   if (batches->setup.policy) world_read(world, metric->env, 0, count, score);

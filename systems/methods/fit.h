@@ -92,6 +92,7 @@ struct fit_way {
 void fit_fill_update(struct training *training, struct schedule *schedule, const struct fit_way *way);
 void fit_fill_masks(struct training *training, struct schedule *schedule);
 void fit_fill_validate(struct training *training, struct schedule *schedule);
+void fit_fill_scores(struct training *training, struct schedule *schedule);
 
 /* The minibatches of both splits: learns: its masks are learned; policy: they are a policy's. */
 bool fit_describe(struct training *training, bool learns, bool policy, struct error *error);
@@ -107,7 +108,9 @@ void training_step(struct training *training); /* the next update of the running
 bool fit_log(struct training *training, double values[TRAINING_VALUES], struct error *error);
 bool fit_validate(struct training *training, double values[TRAINING_VALUES], struct error *error);
 bool fit_read(struct training *training, struct store *store, struct error *error);
+const struct schedule *fit_validation_order(struct training *training);
 const struct schedule *fit_validation_masks(struct training *training);
+const struct schedule *fit_order(struct training *training);
 const struct schedule *fit_masks(struct training *training);
 
 extern const struct log_value fit_update_values[], fit_epoch_values[], fit_round_values[];
@@ -119,13 +122,26 @@ extern const struct log_curve fit_curves[];
       "train.rate", "train.schedule", "train.rate_factor", "train.rate_every", "train.milestones",           \
       "train.clip", "train.weight_decay"
 /* Places of its lists. */
-enum fit_list { FIT_VALIDATION_MASKS, FIT_MASKS, FIT_UPDATE, FIT_DRAW, FIT_VALIDATE };
+enum fit_list {
+  FIT_VALIDATION_ORDER,
+  FIT_VALIDATION_MASKS,
+  FIT_ORDER,
+  FIT_MASKS,
+  FIT_UPDATE,
+  FIT_DRAW,
+  FIT_VALIDATE,
+  FIT_SCORES
+};
 #define FIT_LISTS(update)                                                                                    \
+  [FIT_VALIDATION_ORDER] = {"validation order", "before the first epoch", .other = fit_validation_order},    \
   [FIT_VALIDATION_MASKS] = {"validation masks", "before the first epoch", .other = fit_validation_masks},    \
+  [FIT_ORDER] = {"order", "before every epoch", .other = fit_order},                                         \
   [FIT_MASKS] = {"masks", "before every epoch", .unit = true, .fill = fit_fill_masks, .other = fit_masks},   \
   [FIT_UPDATE] = {"update", "for every minibatch", .unit = true, .fill = update},                            \
   [FIT_VALIDATE] = {                                                                                         \
-      "validate", "for every part of the validation data", .validates = true, .fill = fit_fill_validate}
+      "validate", "for every part of the validation data", .validates = true, .fill = fit_fill_validate},    \
+  [FIT_SCORES] = {"scores", "after every part of the validation data", .validates = true, .host = true,      \
+                  .fill = fit_fill_scores}
 #define FIT_TASK                                                                                             \
   .network = "unet", .unit = "update", .worked = "images", .advice = "lower train.rate or set train.clip",   \
   .train = {"update", fit_update_values, 1}, .reconstructs = true, .select = SELECT_LOWEST,                  \

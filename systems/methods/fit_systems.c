@@ -159,6 +159,25 @@ void fit_fill_validate(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &fit_validation_loss, training);
 }
 
+/* With the column of the scene's metric where a policy makes the masks. */
+static const struct system save_scores = {.name = "save_scores",
+                                          .doc = "scores of a part of the validation data",
+                                          .reads = SET(ENV_ssim) | SET(ENV_psnr)};
+
+void fit_fill_scores(struct training *training, struct schedule *schedule) {
+  struct system *row = schedule_add(schedule, &save_scores, NULL);
+  if (fitting_of(training)->validation.setup.policy)
+    row->reads |= SET(metric_list[training->options->reward.metric].env);
+}
+
+const struct schedule *fit_validation_order(struct training *training) {
+  return &fitting_of(training)->validation.ordering;
+}
+
+const struct schedule *fit_order(struct training *training) {
+  return &fitting_of(training)->train.ordering;
+}
+
 const struct schedule *fit_validation_masks(struct training *training) {
   return &fitting_of(training)->validation.masks;
 }

@@ -137,39 +137,14 @@ static const struct task_network policy = {.open = open_policy, .optimiser = opt
 
 /* ---- a unit --------------------------------------------------------------------------------------------- */
 
-/* From `start` to `floor` while `progress` goes from 0 to 1; never up. */
-static double scheduled(enum learn_schedule schedule, double start, double floor, double progress) {
-  if (schedule == LEARN_CONSTANT || floor >= start) return start;
-  double left = schedule == LEARN_LINEAR ? 1 - progress : (1 + cos(M_PI * progress)) / 2;
-  return floor + (start - floor) * left;
-}
-
-/* Weights of this unit. A constant rate stays the optimiser's own: what goes on keeps it, but for a
- * teacher's. */
-static void schedule_weights(struct training *training) {
-  const struct options *options = training->options;
-  struct learning *learning = training->own;
-  uint64_t taught = learning->clone.rollouts, done = training->done - taught;
-  double progress = (double)done / (double)(training->wanted - taught);
-  if (taught && !done) training->optimiser.rate = learn_scaled_rate(options);
-  learning->rollout.update.entropy_weight =
-      (float)scheduled((enum learn_schedule)options->learn.entropy_schedule, options->learn.entropy,
-                       options->learn.entropy_floor, progress);
-  if (options->learn.rate_schedule != LEARN_CONSTANT)
-    training->optimiser.rate = scheduled((enum learn_schedule)options->learn.rate_schedule,
-                                         learn_scaled_rate(options), options->learn.rate_floor, progress);
-}
-
 void learn_step(struct training *training) {
   struct learning *learning = training->own;
   struct rollout *rollout = &learning->rollout;
   bool taught = training->done < learning->clone.rollouts;
-  (taught ? clone_begin : schedule_weights)(training);
   rollout_play(rollout, &training->list[taught ? LEARN_CLONE : LEARN_PLAY], learn_next_scan(training));
   rollout->most = learn_is_ppo(training->options) ? training->options->learn.rows : rollout->rows;
   training->device->phase = "update";
   schedule_run(&training->list[taught ? LEARN_IMITATE : LEARN_UPDATE], training->train.simulation.world);
-  if (taught) clone_end(training);
   training->device->phase = "";
 }
 
@@ -316,6 +291,11 @@ static void fill_play(struct training *training, struct schedule *schedule) {
   rollout_add_play(&learning_of(training)->rollout, schedule, NULL);
 }
 
+static void fill_scores(struct training *training, struct schedule *schedule) {
+  (void)training;
+  split_add_scores(schedule, true);
+}
+
 static const struct log_value update_values[] = {
 #define X(name, tag, doc) {#name, tag, doc},
     LEARN_VALUES(X)
@@ -347,11 +327,14 @@ const struct task task_policy = {
               [LEARN_IMITATE] = {"imitate", "after every rollout of the teacher", .fill = clone_fill_update},
               [LEARN_PLAY] = {"play", "for every rollout", .unit = true, .fill = fill_play},
               [LEARN_UPDATE] = {"update", "after every rollout", .unit = true, .fill = learn_fill_update},
+              [LEARN_LOG] = {"log", "for every line of the log", .host = true, .fill = learn_fill_log},
               [LEARN_RESTART] = {"restart", "before the scans of a validation", .validates = true,
                                  .other = policy_task_restart},
               [LEARN_VALIDATE] = {"validate",
                                   "one scan of every validation slice, by the most probable actions",
-                                  .validates = true, .other = policy_task_scan}},
+                                  .validates = true, .other = policy_task_scan},
+              [LEARN_SCORES] = {"scores", "after the scans of a part of the validation slices", .validates = true,
+                                .host = true, .fill = fill_scores}},
     .train = {"look", update_values, (1 << LEARN_explained) - 1, ~0u << LEARN_explained},
     .validation = {"validation", policy_score_values, 1},
     .select = SELECT_HIGHEST,

@@ -150,22 +150,17 @@ static bool open_rollout(struct training *training, struct error *error) {
   pgmri->group = group_of(training->options);
   pgmri->slices = training->train.report.slices;
   open_trajectories(training);
-  return optimise_read_milestones("pgmri.milestones", training->options->pgmri.milestones, pgmri->milestone,
-                                  &pgmri->milestones, error) &&
-         count_updates(training, error) &&
-         policy_task_room(training, pgmri->slices, "pgmri.batch or pgmri.accumulation", error);
+  if (!optimise_read_milestones("pgmri.milestones", training->options->pgmri.milestones, pgmri->milestone,
+                                &pgmri->milestones, error) ||
+      !count_updates(training, error) ||
+      !policy_task_room(training, pgmri->slices, "pgmri.batch or pgmri.accumulation", error))
+    return false;
+  pgmri->order.slice = pgmri->policy.order;
+  pgmri->order.count = pgmri->slices;
+  return true;
 }
 
 /* ---- an update ----------------------------------------------------------------------------------------- */
-
-static void shuffle(struct training *training, uint64_t epoch) {
-  struct pgmri *pgmri = pgmri_of(training);
-  uint32_t *order = pgmri->policy.order;
-  struct random random;
-  random_start(&random, training->options->world.seed, STREAM_ORDER, (uint32_t)epoch);
-  random_order(&random, order, pgmri->slices);
-  slice_cache_order(&training->train.simulation, order, pgmri->slices);
-}
 
 /* A multiple of the slices, so that slice number i takes entry i of the order; scans have numbers of their
  * own up to q times as large. */
@@ -184,6 +179,15 @@ static double rate_of(const struct training *training, uint64_t epoch) {
              : optimise_milestone_rate(rate, factor, pgmri->milestone, pgmri->milestones, (uint32_t)epoch);
 }
 
+static void run_schedule(struct world *world, void *context) {
+  struct training *training = context;
+  (void)world;
+  training->optimiser.rate = rate_of(training, training->done / training->each);
+}
+
+static const struct system schedule_rate = {
+    .name = "schedule_rate", .doc = "the learning rate of this epoch", .run = run_schedule};
+
 void pgmri_step(struct training *training, uint32_t first, size_t slices) {
   trajectories_play(&pgmri_of(training)->trajectories, &training->list[PGMRI_PLAY], first, slices);
   training_run_list(training, PGMRI_UPDATE);
@@ -194,9 +198,9 @@ static void step(struct training *training) {
   struct pgmri *pgmri = pgmri_of(training);
   uint64_t epoch = training->done / training->each;
   size_t first = training->done % training->each * pgmri->group, left = pgmri->slices - first;
-  if (pgmri->ordered != epoch + 1) shuffle(training, epoch);
+  pgmri->order.key = (uint32_t)epoch;
+  if (pgmri->ordered != epoch + 1) training_run_list(training, PGMRI_ORDER);
   pgmri->ordered = epoch + 1;
-  training->optimiser.rate = rate_of(training, epoch);
   pgmri_step(training, first_slice(training, epoch) + (uint32_t)first,
              left < pgmri->group ? left : pgmri->group);
 }
@@ -212,7 +216,7 @@ static bool log_update(struct training *training, double values[TRAINING_VALUES]
   const struct trajectories *trajectories = &pgmri->trajectories;
   const float *terms = pgmri->policy.terms, *rewards = pgmri->policy.rewards;
   size_t images = trajectories_images(trajectories), scans = trajectories->slices * trajectories->setup.draws;
-  struct world_use before = world_enter(world, &save_update);
+  struct world_use before = world_enter(world, training_host(training, PGMRI_LOG, 0));
   world_read(world, STATE_terms, 0, images, pgmri->policy.terms);
   world_read(world, ROLLOUT_reward, 0, trajectories->steps * scans, pgmri->policy.rewards);
   world_leave(world, before);
@@ -240,10 +244,29 @@ static void fill_play(struct training *training, struct schedule *schedule) {
   trajectories_add_play(&pgmri_of(training)->trajectories, schedule);
 }
 
+static void fill_order(struct training *training, struct schedule *schedule) {
+  struct pgmri *pgmri = pgmri_of(training);
+  pgmri->order.simulation = &training->train.simulation;
+  slice_order_add(&pgmri->order, schedule);
+}
+
+static void fill_log(struct training *training, struct schedule *schedule) {
+  (void)training;
+  schedule_add(schedule, &save_update, NULL);
+}
+
+static void fill_scores(struct training *training, struct schedule *schedule) {
+  (void)training;
+  split_add_scores(schedule, false);
+}
+
 static void fill_update(struct training *training, struct schedule *schedule) {
+  schedule_add(schedule, &schedule_rate, training);
   trajectories_add_gradient(&pgmri_of(training)->trajectories, schedule);
   policy_task_add_optimise(training, schedule);
 }
+
+static const struct system *const pgmri_systems[] = {&schedule_rate, NULL};
 
 static const char *const *reads(const struct options *options) {
   static const char *const keys[] = {POLICY_READS, "pgmri.", NULL};
@@ -277,12 +300,16 @@ const struct task task_pgmri = {
     .one_setting = true,
     .bytes = sizeof(struct pgmri),
     .networks = {&policy, &network_fixed_reconstructor},
-    .lists = {[PGMRI_PLAY] = {"play", "for every update", .unit = true, .fill = fill_play},
+    .lists = {[PGMRI_ORDER] = {"order", "before every epoch", .fill = fill_order},
+              [PGMRI_PLAY] = {"play", "for every update", .unit = true, .fill = fill_play},
               [PGMRI_UPDATE] = {"update", "after every play", .unit = true, .fill = fill_update},
+              [PGMRI_LOG] = {"log", "for every line of the log", .host = true, .fill = fill_log},
               [PGMRI_RESTART] = {"restart", "before the scans of a validation", .validates = true,
                                  .other = policy_task_restart},
               [PGMRI_VALIDATE] = {"validate", "one scan of every validation slice", .validates = true,
-                                  .other = policy_task_scan}},
+                                  .other = policy_task_scan},
+              [PGMRI_SCORES] = {"scores", "after the scans of a part of the validation slices", .validates = true,
+                                .host = true, .fill = fill_scores}},
     .train = {"look", update_values, (1 << PGMRI_VALUE_COUNT) - 1},
     .validation = {"validation", policy_score_values, 1},
     .epochs = true,
@@ -306,4 +333,5 @@ const struct method method_pgmri = {
     .paper = "Bakker et al. 2020, arXiv:2010.16262; the baseline of Kool et al. 2019",
     .networks = "policy; a U-Net first",
     .beside = {&network_pgmri},
+    .systems = pgmri_systems,
     .stages = {&task_reconstructor, &task_pgmri}};

@@ -101,6 +101,15 @@ void rollout_open(struct rollout *rollout, const struct rollout_setup *setup) {
 
 /* ---- playing ------------------------------------------------------------------------------------------- */
 
+static void run_want(struct world *world, void *context) {
+  const struct rollout *rollout = context;
+  (void)world;
+  slice_cache_want_scans(rollout->simulation, rollout->first_scan, rollout->scans);
+}
+
+static const struct system want_slices = {
+    .name = "want_slices", .doc = "which slices the scans of this rollout need in the window", .run = run_want};
+
 static void run_clear(struct world *world, void *context) {
   const struct rollout *rollout = context;
   device_fill(world_device(world), world_out(world, ROLLOUT_reward).as.m, 0, sizeof(float) * rollout->rows, 0);
@@ -152,6 +161,7 @@ static const struct system advantage = {
     .run = run_advantage};
 
 void rollout_add_play(struct rollout *rollout, struct schedule *schedule, const struct sampler *teacher) {
+  if (rollout->simulation->plan.window) schedule_add(schedule, &want_slices, rollout);
   schedule_add(schedule, &clear_rewards, rollout);
   slice_cache_add_bring(rollout->simulation, schedule);
   schedule_add(schedule, &repeat_launches, rollout);
@@ -166,7 +176,6 @@ void rollout_play(struct rollout *rollout, const struct schedule *play, uint32_t
   struct simulation *simulation = rollout->simulation;
   simulation->device->phase = "rollout";
   rollout->first_scan = first_scan;
-  if (simulation->cache) slice_cache_want_scans(simulation, first_scan, rollout->scans);
   schedule_run(play, simulation->world);
   rollout->kept = rollout->keeps;
   simulation->device->phase = "";
@@ -314,5 +323,5 @@ void rollout_add_gradient(struct rollout *rollout, struct schedule *schedule) {
 }
 
 const struct system *const rollout_systems[] = {
-    &clear_rewards, &repeat_launches, &system_centre_rewards, &advantage, &normalise, &repeat_passes,
+    &want_slices,   &clear_rewards,   &repeat_launches, &system_centre_rewards, &advantage, &normalise, &repeat_passes,
     &gather,        &gather_kept,     &forward,               &loss,      NULL};

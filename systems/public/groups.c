@@ -5,6 +5,7 @@
 #include "systems/methods/rollout.h"
 #include "systems/methods/trajectories.h"
 #include "systems/public/env_systems.h"
+#include "systems/scan/slice_cache.h"
 #include "systems/scan/solve.h"
 #include "systems/scan/systems.h"
 #include "systems/scan/transform.h"
@@ -65,7 +66,8 @@ static const struct system *const scan_systems[] = {&system_restart,
                                                     &system_weigh,
                                                     NULL};
 
-static const struct system *const load_systems[] = {&system_bring_slices,
+static const struct system *const load_systems[] = {&system_order_slices,
+                                                    &system_bring_slices,
                                                     &system_bring_scans,
                                                     &system_repeat_chunks,
                                                     &system_move_slices,

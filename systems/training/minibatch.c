@@ -164,11 +164,17 @@ static bool describe_simulation(struct minibatches *batches, const struct simula
   return simulation_describe(&batches->split->simulation, &batches->split->options, plan, sampler, error);
 }
 
-static bool build_masks(struct minibatches *batches, struct error *error) {
-  schedule_open(&batches->masks, &component_schema);
-  schedule_name(&batches->masks, "%smasks", batches->setup.validate ? "validation " : "");
+static void open_list(const struct minibatches *batches, struct schedule *list, const char *name) {
+  schedule_open(list, &component_schema);
+  schedule_name(list, "%s%s", batches->setup.validate ? "validation " : "", name);
+}
+
+static bool build_lists(struct minibatches *batches, struct error *error) {
+  open_list(batches, &batches->ordering, "order");
+  slice_order_add(&batches->order, &batches->ordering);
+  open_list(batches, &batches->masks, "masks");
   minibatch_add_masks(batches, &batches->masks);
-  return schedule_close(&batches->masks, error);
+  return schedule_close(&batches->ordering, error) && schedule_close(&batches->masks, error);
 }
 
 /* Training slices alone, and no benchmark's. */
@@ -183,12 +189,13 @@ static bool describe_lists(struct minibatches *batches, struct error *error) {
   const struct options *options = &batches->split->options;
   struct simulation_plan plan = plan_of(batches, batches->setup.opens ? UINT32_MAX : lists_slices(options));
   plan.window = !batches->setup.opens && slice_cache_planned(options, plan.slices, plan.together);
-  return describe_simulation(batches, &plan, error) && build_masks(batches, error);
+  return describe_simulation(batches, &plan, error) && build_lists(batches, error);
 }
 
 bool minibatch_describe(struct minibatches *batches, struct split *split, const struct minibatch_setup *setup,
                         struct arena *arena, struct error *error) {
   *batches = (struct minibatches){.setup = *setup, .split = split, .arena = arena};
+  batches->order = (struct slice_order){.simulation = &split->simulation, .kept = setup->validate};
   return (find_moves(batches, error) && find_masks(batches, error) && describe_lists(batches, error)) ||
          fail_in(error, "%s data", setup->validate ? "validation" : "training");
 }
@@ -218,11 +225,12 @@ static bool open_moves(struct minibatches *batches, struct error *error) {
 bool minibatch_open(struct minibatches *batches, struct error *error) {
   struct simulation *simulation = &batches->split->simulation;
   batches->slices = batches->split->report.slices;
-  batches->order = ARENA_NEW(batches->arena, uint32_t, batches->slices);
+  batches->order.count = batches->slices;
+  batches->order.slice = ARENA_NEW(batches->arena, uint32_t, batches->slices);
   batches->rows = ARENA_NEW(batches->arena, uint32_t, world_capacity(simulation->world, TABLE_SLICE));
-  for (size_t i = 0; i < batches->slices; i++) batches->order[i] = (uint32_t)i;
+  for (size_t i = 0; i < batches->slices; i++) batches->order.slice[i] = (uint32_t)i;
   write_pairs(batches);
-  return build_masks(batches, error) && schedule_prepare(&batches->masks, simulation->kernels, error) &&
+  return build_lists(batches, error) && schedule_prepare(&batches->masks, simulation->kernels, error) &&
          open_moves(batches, error);
 }
 
@@ -231,12 +239,6 @@ void minibatch_close(struct minibatches *batches) {
 }
 
 /* ---- an epoch ------------------------------------------------------------------------------------------ */
-
-static void shuffle(struct minibatches *batches, uint32_t epoch) {
-  struct random random;
-  random_start(&random, batches->split->options.world.seed, STREAM_ORDER, epoch);
-  random_order(&random, batches->order, batches->slices);
-}
 
 /* A multiple of the slices, so that sample i takes entry i of the order. Training numbers its scans below
  * 2^31, validation above. */
@@ -310,7 +312,7 @@ void minibatch_add_masks(struct minibatches *batches, struct schedule *schedule)
 static bool draw_exactly(struct minibatches *batches, struct error *error) {
   for (batches->pair_at = 0; batches->pair_at < batches->pairs; batches->pair_at++) {
     if (!simulation_set(&batches->split->simulation, &batches->pair[batches->pair_at], batches->sampler, error) ||
-        !build_masks(batches, error) || !schedule_prepare(&batches->masks, batches->split->simulation.kernels, error))
+        !build_lists(batches, error) || !schedule_prepare(&batches->masks, batches->split->simulation.kernels, error))
       return false;
     schedule_run(&batches->masks, batches->split->simulation.world);
   }
@@ -330,8 +332,8 @@ static void move_slices(struct minibatches *batches, uint32_t epoch) {
 }
 
 bool minibatch_epoch(struct minibatches *batches, uint32_t epoch, struct error *error) {
-  if (!batches->setup.validate) shuffle(batches, epoch);
-  slice_cache_order(&batches->split->simulation, batches->order, batches->slices);
+  batches->order.key = epoch;
+  schedule_run(&batches->ordering, batches->split->simulation.world);
   move_slices(batches, epoch);
   batches->scan = first_scan(batches, epoch);
   if (is_exact(batches) && !draw_exactly(batches, error)) return false;
@@ -345,7 +347,7 @@ bool minibatch_epoch(struct minibatches *batches, uint32_t epoch, struct error *
 static void run_bring(struct world *world, void *context) {
   const struct minibatches *batches = context;
   size_t count = world_rows(world, TABLE_ENV);
-  slice_cache_take(batches->split->simulation.cache, batches->order + batches->sample, count, batches->rows);
+  slice_cache_take(batches->split->simulation.cache, batches->order.slice + batches->sample, count, batches->rows);
   world_write(world, EPOCH_slice, batches->sample, count, batches->rows);
 }
 

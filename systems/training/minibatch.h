@@ -8,6 +8,7 @@
 #ifndef L2SR_SYSTEMS_MINIBATCH_H
 #define L2SR_SYSTEMS_MINIBATCH_H
 
+#include "systems/scan/slice_cache.h"
 #include "systems/scan/transform.h"
 #include "systems/training/lists.h"
 #include "systems/training/split.h"
@@ -36,12 +37,12 @@ struct minibatches {
   size_t slices;
   struct augment augment;
   struct transform moves; /* of all slices, where they are moved and there is no cache of them */
-  uint32_t *order;        /* slice of every sample of the running epoch */
+  struct slice_order order; /* slice of every sample of the running epoch */
   uint32_t *rows;         /* room for rows of a cache */
   uint32_t scan;          /* number of the running epoch's first scan */
   size_t pair_at;         /* of exact masks: the pair that is scanned for */
   size_t row, sample;     /* its first row of EPOCH; the first sample that is selected */
-  struct schedule masks;  /* draws those of an epoch */
+  struct schedule ordering, masks; /* draw those of an epoch */
 };
 
 /* Of a split whose options are set, without a device: what its lists follow from. Must not move from here on.

@@ -277,8 +277,7 @@ static bool write_history(const struct training *training, const struct log_reco
 
 /* ---- what is carried ----------------------------------------------------------------------------------- */
 
-/* A unit carries a column that it reads before it writes it: an earlier unit has left it. */
-static bool find_carried(struct training *training, struct error *error) {
+bool trainer_find_carried(struct training *training, struct error *error) {
   struct arena *arena = arena_open();
   struct schedule *unit = ARENA_NEW(arena, struct schedule, 1);
   const struct task_list *row = training->task->lists;
@@ -289,6 +288,11 @@ static bool find_carried(struct training *training, struct error *error) {
   training->carried = unit->carried;
   arena_close(arena);
   return good;
+}
+
+void trainer_add_carried(const struct training *training, struct schedule *schedule) {
+  static const struct system save_carried = {.name = "save_carried", .doc = "what a unit leaves to the next"};
+  if (training->carried) schedule_add(schedule, &save_carried, NULL)->reads = training->carried;
 }
 
 /* Calls for every column that is carried: its dataset, rows, and room for it. */
@@ -314,8 +318,7 @@ static bool each_carried(const struct training *training, struct store *store,
 
 static bool write_column(const struct training *training, struct store *store, unsigned component,
                          const char *name, size_t shape[2], void *data, struct error *error) {
-  const struct system save = {.name = "save", .doc = "a column that a unit leaves to the next", .reads = SET(component)};
-  world_get(training_world(training), &save, component, 0, shape[0], data);
+  world_read(training_world(training), component, 0, shape[0], data);
   return device_finish(training->device, error) &&
          store_write(store, name, STORE_U8, 2, shape, data, false, error);
 }
@@ -323,9 +326,22 @@ static bool write_column(const struct training *training, struct store *store, u
 static bool read_carried_column(const struct training *training, struct store *store, unsigned component,
                                 const char *name, size_t shape[2], void *data, struct error *error) {
   if (!store_read_known(store, name, STORE_U8, shape[0] * shape[1], data, error)) return false;
-  const struct system load = {.name = "load", .doc = "a column that a unit has left", .writes = SET(component)};
+  const struct system load = {.name = "load_carried", .doc = "what a unit has left", .writes = SET(component), .loads = true};
   world_put(training_world(training), &load, component, 0, shape[0], data);
   return true;
+}
+
+/* As trainer_add_carried says. */
+static bool write_carried(const struct training *training, struct store *store, struct error *error) {
+  struct arena *arena = arena_open();
+  struct schedule *list = ARENA_NEW(arena, struct schedule, 1);
+  trainer_add_carried(training, list);
+  struct world_use before = world_enter(training_world(training), &list->system[0]);
+  bool good = each_carried(training, store, write_column, error);
+  if (!good) world_idle(training_world(training));
+  world_leave(training_world(training), before);
+  arena_close(arena);
+  return good;
 }
 
 /* ---- what a checkpoint holds --------------------------------------------------------------------------- */
@@ -339,7 +355,7 @@ static bool write_state(const struct training *training, struct store *store, st
            store_put_number(store, "best_at", (double)training->best_at, error))) &&
          write_history(training, &training->task->train, store, error) &&
          write_history(training, &training->task->validation, store, error) &&
-         each_carried(training, store, write_column, error);
+         (!training->carried || write_carried(training, store, error));
 }
 
 static bool write_task(const struct training *training, struct store *store, struct error *error) {
@@ -481,7 +497,7 @@ bool trainer_open_files(struct training *training, struct error *error) {
   training->run.network = task->reconstructs ? network_chosen(training->options)->facts->text : task->network;
   training->run.selects = selects;
   if (!config->folder) return true;
-  return find_carried(training, error) && run_open(&training->run, config->resume, read_state, training, error) &&
+  return trainer_find_carried(training, error) && run_open(&training->run, config->resume, read_state, training, error) &&
          (!selects || run_mend_best(&training->run, training->best_at && training->best_at == training->done,
                                     write_best, training, error));
 }

@@ -64,9 +64,13 @@ static bool open_lists(struct training *training, struct error *error) {
   const struct task_list *row = training->task->lists;
   bool good = build_lists(training, error);
   for (size_t i = 0; good && i < TASK_LISTS; i++)
-    if (row[i].fill && !row[i].other)
+    if (row[i].fill && !row[i].other && !row[i].host)
       good = schedule_prepare(&training->list[i], training->train.simulation.kernels, error);
   return good;
+}
+
+const struct system *training_host(const struct training *training, size_t place, int row) {
+  return &training->list[place].system[row];
 }
 
 void training_run_list(struct training *training, size_t place) {
@@ -97,6 +101,17 @@ void training_note_scans(struct training *training, struct lists *lists, const c
   lists_note_scans(lists, stage, &training->validation.simulation, arena);
 }
 
+static bool put_carried(struct training *training, struct lists *lists, const char *stage, struct arena *arena,
+                        struct error *error) {
+  struct schedule *list = ARENA_NEW(arena, struct schedule, 1);
+  schedule_open(list, &component_schema);
+  schedule_name(list, "carried");
+  if (!trainer_find_carried(training, error)) return false;
+  trainer_add_carried(training, list);
+  lists_put(lists, stage, "for every checkpoint", list);
+  return schedule_close(list, error);
+}
+
 bool training_describe(const struct task *task, const char *stage, struct lists *lists,
                        const struct options *options, struct arena *arena, struct error *error) {
   struct training *training = ARENA_NEW(arena, struct training, 1);
@@ -110,7 +125,7 @@ bool training_describe(const struct task *task, const char *stage, struct lists 
   for (size_t i = 0; i < TASK_LISTS; i++)
     if (row[i].name)
       lists_put(lists, stage, row[i].when, row[i].other ? row[i].other(training) : &training->list[i]);
-  return true;
+  return put_carried(training, lists, stage, arena, error);
 }
 
 /* ---- data ---------------------------------------------------------------------------------------------- */

@@ -18,7 +18,7 @@
 #include "systems/training/split.h"
 #include "systems/training/training_config.h"
 
-enum { TRAINING_VALUES = 16, TRAINING_NAME = 48, TASK_LISTS = 8, TASK_NETWORKS = 3 };
+enum { TRAINING_VALUES = 16, TRAINING_NAME = 48, TASK_LISTS = 12, TASK_NETWORKS = 3 };
 
 struct training;
 
@@ -77,6 +77,7 @@ struct task_list {
   const char *name, *when; /* "update", "for every minibatch" */
   bool unit;               /* a unit runs it: what it carries to the next is kept in checkpoints */
   bool validates;          /* it runs over the world of the validation data */
+  bool host;               /* of what the host does between lists: rows without `run` (training_host) */
   void (*fill)(struct training *training, struct schedule *schedule);
   /* Where another opens and runs it: that list; NULL: training->list has it. */
   const struct schedule *(*other)(struct training *training);
@@ -215,6 +216,8 @@ static inline struct world *training_world(const struct training *training) {
 }
 /* Runs a list by its place. */
 void training_run_list(struct training *training, size_t place);
+/* A row of a list of what the host does, for world_enter. */
+const struct system *training_host(const struct training *training, size_t place, int row);
 /* Says of what else checkpoints are made: a name, which is not copied, and at most 64 letters. */
 void training_made_from(struct training *training, const char *name, const char *value);
 
@@ -229,6 +232,10 @@ double trainer_epochs(const struct training *training);
 
 /* Room for the values of `wanted` units. */
 bool trainer_open_history(struct training *training, struct error *error);
+/* A unit carries a column that it reads before it writes it: an earlier unit has left it, and checkpoints keep it. */
+bool trainer_find_carried(struct training *training, struct error *error);
+/* Adds what the host does with these columns for a checkpoint. */
+void trainer_add_carried(const struct training *training, struct schedule *schedule);
 /* Opens the folder that config names, and goes on from it. */
 bool trainer_open_files(struct training *training, struct error *error);
 
