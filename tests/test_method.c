@@ -216,11 +216,7 @@ static bool validate(struct training *training, double values[TRAINING_VALUES], 
   return true;
 }
 
-static const char *const *reads(const struct options *options) {
-  static const char *const keys[] = {"data.", "world.", NULL};
-  (void)options;
-  return keys;
-}
+static const char *const reads[] = {"data.", "world.", NULL};
 
 static const struct log_value values[] = {{"loss", "loss/train", "the loss"}, {NULL, NULL, NULL}};
 static const struct task task_toy = {

@@ -313,21 +313,23 @@ static void going_on_equals_never_stopping(void **state) {
   check_going_on(set_options, graph_of);
 }
 
+static double rate_of(const struct options *options, uint64_t epoch) {
+  const struct rate_schedule rates = fit_rates(options);
+  return rate_at(&rates, 1, epoch);
+}
+
 static void rates_follow_the_schedule(void **state) {
   struct run run;
   (void)state;
   set_options(&run, NULL);
   run.options.train.rate = 1;
   run.options.train.rate_every = 2;
-  struct fitting fitting = {0};
-  run.training = (struct training){.task = &task_reconstructor, .options = &run.options, .own = &fitting};
-  assert_true(fabs(fit_rate(&run.training, 1, 1) - 1) < 1e-12);
-  assert_true(fabs(fit_rate(&run.training, 1, 5) - 0.01) < 1e-12);
+  assert_true(fabs(rate_of(&run.options, 1) - 1) < 1e-12);
+  assert_true(fabs(rate_of(&run.options, 5) - 0.01) < 1e-12);
   run.options.train.schedule = SCHEDULE_MILESTONES;
-  fitting_of(&run.training)->milestone[0] = 3;
-  fitting_of(&run.training)->milestones = 1;
-  assert_true(fabs(fit_rate(&run.training, 1, 2) - 1) < 1e-12);
-  assert_true(fabs(fit_rate(&run.training, 1, 3) - 0.1) < 1e-12);
+  run.options.train.milestones = "3";
+  assert_true(fabs(rate_of(&run.options, 2) - 1) < 1e-12);
+  assert_true(fabs(rate_of(&run.options, 3) - 0.1) < 1e-12);
   arena_close(run.arena);
 }
 

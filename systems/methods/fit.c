@@ -14,14 +14,17 @@ struct fitting *fitting_of(const struct training *training) {
 
 /* ---- options ------------------------------------------------------------------------------------------- */
 
+struct rate_schedule fit_rates(const struct options *options) {
+  return (struct rate_schedule){.factor = options->train.rate_factor,
+                                .every = options->train.schedule == SCHEDULE_STEP ? options->train.rate_every : 0,
+                                .milestones = options->train.milestones};
+}
+
 bool fit_check(struct device *device, const struct options *options, const struct acquisition *acquisition,
                uint32_t rounds, struct error *error) {
-  uint32_t milestone[MILESTONES_MOST];
-  size_t milestones;
+  const struct rate_schedule rates = fit_rates(options);
   (void)device, (void)acquisition, (void)rounds;
-  return optimise_read_milestones("train.milestones", options->train.milestones, milestone, &milestones,
-                                  error) &&
-         network_check(network_chosen(options), options, error);
+  return rate_check(&rates, "train.milestones", error) && network_check(network_chosen(options), options, error);
 }
 
 /* What learns masks by a U-Net goes through one image's transform; the variational network takes k-space of all coils. */
@@ -55,11 +58,12 @@ static size_t batch_of(const struct options *options) {
   return options->train.batch < options->network.batch ? options->train.batch : options->network.batch;
 }
 
-bool fit_describe(struct training *training, bool learns, bool policy, struct error *error) {
+/* Masks are learned where a task has a way through them, or a policy's where it has one that does not change. */
+bool fit_describe(struct training *training, struct error *error) {
   struct fitting *fitting = fitting_of(training);
   struct minibatch_setup setup = {.batch = batch_of(training->options),
-                             .learns = learns,
-                             .policy = policy,
+                             .learns = training->task->facts,
+                             .policy = training->task->networks[1] == &network_fixed_policy,
                              .round = training->config.round,
                              .made = training->config.fill,
                              .opens = training->device,
@@ -210,9 +214,7 @@ bool fit_open(struct training *training, struct error *error) {
   reconstructor_bind(&training->reconstructor, training->train.simulation.world);
   reconstructor_bind(&training->reconstructor, training->validation.simulation.world);
   count_updates(training);
-  bool good = optimise_read_milestones("train.milestones", training->options->train.milestones,
-                                       fitting->milestone, &fitting->milestones, error) &&
-              minibatch_epoch(&fitting->validation, 0, error) && open_loss(training, error);
+  bool good = minibatch_epoch(&fitting->validation, 0, error) && open_loss(training, error);
   if (good) state_memory(training);
   return good;
 }

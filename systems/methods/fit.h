@@ -31,8 +31,6 @@ struct fitting {
   struct fit_sampler sampler;
   size_t first, count,
       done; /* samples of the running update; how many of them went before the running part */
-  uint32_t milestone[MILESTONES_MOST];
-  size_t milestones;
   /* Losses stay on the device until they are looked at. */
   cl_mem parts;
   float *part;      /* room to read them into */
@@ -44,8 +42,7 @@ struct fitting *fitting_of(const struct training *training);
 
 /* One update on `count` samples of the running epoch (minibatch_epoch) from `first` on; only enqueues. */
 void fit_step(struct training *training, size_t first, size_t count);
-/* Learning rate of what starts at `rate`, in an epoch from 0. */
-double fit_rate(const struct training *training, double rate, uint64_t epoch);
+struct rate_schedule fit_rates(const struct options *options);
 uint64_t fit_epoch(const struct training *training); /* the running one */
 /* Samples of an update of the epoch; *first is the first one. */
 size_t fit_samples(const struct training *training, uint64_t update, size_t *first);
@@ -83,19 +80,18 @@ bool fit_check_masks(const struct options *options, const char *method, struct e
  * another method than `name`. */
 bool fit_read_sampler(struct training *training, const char *name, struct store *store, struct error *error);
 
-/* Systems: from slices to the reconstructor's input, and back from its gradient. */
+/* Facts of a task whose masks are learned: systems from slices to the reconstructor's input, and back from its
+ * gradient. */
 struct fit_way {
   void (*there)(struct training *training, struct schedule *schedule);
   void (*back)(struct training *training, struct schedule *schedule);
 };
-/* Fills an update; way NULL: masks are not learned. */
-void fit_fill_update(struct training *training, struct schedule *schedule, const struct fit_way *way);
+void fit_fill_update(struct training *training, struct schedule *schedule);
 void fit_fill_masks(struct training *training, struct schedule *schedule);
 void fit_fill_validate(struct training *training, struct schedule *schedule);
 void fit_fill_scores(struct training *training, struct schedule *schedule);
 
-/* The minibatches of both splits: learns: its masks are learned; policy: they are a policy's. */
-bool fit_describe(struct training *training, bool learns, bool policy, struct error *error);
+bool fit_describe(struct training *training, struct error *error);
 bool fit_check(struct device *device, const struct options *options, const struct acquisition *acquisition,
                uint32_t rounds, struct error *error);
 struct simulation_plan fit_plan(const struct training *training, const struct split *split, size_t slices);
@@ -132,12 +128,12 @@ enum fit_list {
   FIT_VALIDATE,
   FIT_SCORES
 };
-#define FIT_LISTS(update)                                                                                    \
+#define FIT_LISTS                                                                                            \
   [FIT_VALIDATION_ORDER] = {"validation order", "before the first epoch", .other = fit_validation_order},    \
   [FIT_VALIDATION_MASKS] = {"validation masks", "before the first epoch", .other = fit_validation_masks},    \
   [FIT_ORDER] = {"order", "before every epoch", .other = fit_order},                                         \
   [FIT_MASKS] = {"masks", "before every epoch", .unit = true, .fill = fit_fill_masks, .other = fit_masks},   \
-  [FIT_UPDATE] = {"update", "for every minibatch", .unit = true, .fill = update},                            \
+  [FIT_UPDATE] = {"update", "for every minibatch", .unit = true, .fill = fit_fill_update},                   \
   [FIT_VALIDATE] = {                                                                                         \
       "validate", "for every part of the validation data", .validates = true, .fill = fit_fill_validate},    \
   [FIT_SCORES] = {"scores", "after every part of the validation data", .validates = true, .host = true,      \
@@ -145,7 +141,8 @@ enum fit_list {
 #define FIT_TASK                                                                                             \
   .network = "unet", .unit = "update", .worked = "images", .advice = "lower train.rate or set train.clip",   \
   .train = {"update", fit_update_values, 1}, .reconstructs = true, .select = SELECT_LOWEST,                  \
-  .selected = EPOCH_VAL_LOSS, .epochs = true, .curves = fit_curves, .plan = fit_plan, .load = fit_load, .note = fit_note,      \
+  .selected = EPOCH_VAL_LOSS, .epochs = true, .curves = fit_curves, .describe = fit_describe, .plan = fit_plan,                \
+  .load = fit_load, .note = fit_note,                                                                        \
   .close = fit_close, .begin = fit_begin, .step = training_step, .log = fit_log, .validate = fit_validate, \
   .read = fit_read
 

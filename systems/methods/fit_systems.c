@@ -62,7 +62,8 @@ static const struct system backward = {.name = "backward_reconstructor",
 static void run_optimise(struct world *world, void *context) {
   struct training *training = context;
   (void)world;
-  training->optimiser.rate = fit_rate(training, training->options->train.rate, fit_epoch(training));
+  const struct rate_schedule rates = fit_rates(training->options);
+  training->optimiser.rate = rate_at(&rates, training->options->train.rate, fit_epoch(training));
   optimise_step(&training->optimiser);
   path_changed(&training->reconstructor.network.path);
 }
@@ -79,8 +80,8 @@ static void run_optimise_masks(struct world *world, void *context) {
   const struct fit_sampler *sampler = &fitting->sampler;
   double own = sampler->rate;
   (void)world;
-  sampler->optimiser->rate =
-      fit_rate(training, own > 0 ? own : training->options->train.rate, fit_epoch(training));
+  const struct rate_schedule rates = fit_rates(training->options);
+  sampler->optimiser->rate = rate_at(&rates, own > 0 ? own : training->options->train.rate, fit_epoch(training));
   optimise_step(sampler->optimiser);
   if (sampler->path) path_changed(sampler->path);
 }
@@ -92,16 +93,6 @@ static const struct system optimise_masks = {.name = "optimise_masks",
                                              .run = run_optimise_masks};
 
 /* ---- one update ---------------------------------------------------------------------------------------- */
-
-double fit_rate(const struct training *training, double rate, uint64_t epoch) {
-  const struct fitting *fitting = training->own;
-  const struct options *options = training->options;
-  double factor = options->train.rate_factor;
-  return options->train.schedule == SCHEDULE_STEP
-             ? optimise_step_rate(rate, factor, options->train.rate_every, (uint32_t)epoch)
-             : optimise_milestone_rate(rate, factor, fitting->milestone, fitting->milestones,
-                                       (uint32_t)epoch);
-}
 
 uint64_t fit_epoch(const struct training *training) {
   return training->done / training->each;
@@ -134,7 +125,8 @@ void training_step(struct training *training) {
 
 /* ---- lists --------------------------------------------------------------------------------------------- */
 
-void fit_fill_update(struct training *training, struct schedule *schedule, const struct fit_way *way) {
+void fit_fill_update(struct training *training, struct schedule *schedule) {
+  const struct fit_way *way = training->task->facts;
   struct system *start = schedule_add(schedule, &zero, training);
   if (way) start->writes |= SET(SAMPLER_cleared);
   schedule_add(schedule, &repeat_parts, training);

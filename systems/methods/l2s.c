@@ -266,24 +266,23 @@ static bool read_state(struct training *training, struct store *store, struct er
 
 /* ---- the row ------------------------------------------------------------------------------------------- */
 
-#define READS                                                                                                \
-  POLICY_READS, "reward.", "learn.algorithm", "learn.steps", "learn.scans", "learn.group", "learn.baseline", \
-      "learn.clone", "learn.optimiser", "learn.rate", "learn.rate_schedule", "learn.rate_floor",             \
-      "learn.scaling", "learn.epsilon", "learn.gamma", "learn.lambda", "learn.normalise", "learn.entropy",   \
-      "learn.entropy_schedule", "learn.entropy_floor", "learn.value", "learn.clip", "learn.validations",     \
-      "learn.log_every"
-#define READS_OF_PPO "learn.ratio", "learn.epochs", "learn.rows"
-#define READS_OF_CLONE "learn.clone_steps", "learn.clone_rate"
+static const char *const reads[] = {
+    POLICY_READS,          "reward.",           "learn.algorithm", "learn.steps",     "learn.scans",     "learn.group",
+    "learn.baseline",      "learn.clone",       "learn.optimiser", "learn.rate",      "learn.rate_schedule",
+    "learn.rate_floor",    "learn.scaling",     "learn.epsilon",   "learn.gamma",     "learn.lambda",    "learn.normalise",
+    "learn.entropy",       "learn.entropy_schedule", "learn.entropy_floor", "learn.value", "learn.clip",
+    "learn.validations",   "learn.log_every",   NULL};
+
+#define OF_PPO "learn.ratio", "learn.epochs", "learn.rows"
+#define OF_CLONE "learn.clone_steps", "learn.clone_rate"
 
 /* A teacher's keys count where there is one, and PPO's for PPO. */
-static const char *const *reads(const struct options *options) {
-  static const char *const keys[2][3][40] = {
-      [LEARN_A2C] = {[CLONE_NONE] = {READS},
-                     [CLONE_ORACLE] = {READS, READS_OF_CLONE, "sampler.candidates"},
-                     [CLONE_LBCS] = {READS, READS_OF_CLONE, "sampler.mask"}},
-      [LEARN_PPO] = {[CLONE_NONE] = {READS, READS_OF_PPO},
-                     [CLONE_ORACLE] = {READS, READS_OF_PPO, READS_OF_CLONE, "sampler.candidates"},
-                     [CLONE_LBCS] = {READS, READS_OF_PPO, READS_OF_CLONE, "sampler.mask"}}};
+static const char *const *reads_beside(const struct options *options) {
+  static const char *const keys[2][3][8] = {
+      [LEARN_A2C] = {[CLONE_ORACLE] = {OF_CLONE, "sampler.candidates"}, [CLONE_LBCS] = {OF_CLONE, "sampler.mask"}},
+      [LEARN_PPO] = {[CLONE_NONE] = {OF_PPO},
+                     [CLONE_ORACLE] = {OF_PPO, OF_CLONE, "sampler.candidates"},
+                     [CLONE_LBCS] = {OF_PPO, OF_CLONE, "sampler.mask"}}};
   return keys[options->learn.algorithm][options->learn.clone];
 }
 
@@ -291,16 +290,7 @@ static void fill_play(struct training *training, struct schedule *schedule) {
   rollout_add_play(&learning_of(training)->rollout, schedule, NULL);
 }
 
-static void fill_scores(struct training *training, struct schedule *schedule) {
-  (void)training;
-  split_add_scores(schedule, true);
-}
-
-static const struct log_value update_values[] = {
-#define X(name, tag, doc) {#name, tag, doc},
-    LEARN_VALUES(X)
-#undef X
-        {NULL, NULL, NULL}};
+static const struct log_value update_values[] = LOG_VALUES(LEARN_VALUES);
 
 static const struct log_curve curves[] = {
     {"reward of a scan", "training", .logged = true, .value = LEARN_reward},
@@ -314,6 +304,7 @@ const struct task task_policy = {
     .unit = "rollout",
     .worked = "steps",
     .reads = reads,
+    .reads_beside = reads_beside,
     .start = "learn.start",
     .onward = "learn.start",
     .gamma = "learn",
@@ -327,14 +318,14 @@ const struct task task_policy = {
               [LEARN_IMITATE] = {"imitate", "after every rollout of the teacher", .fill = clone_fill_update},
               [LEARN_PLAY] = {"play", "for every rollout", .unit = true, .fill = fill_play},
               [LEARN_UPDATE] = {"update", "after every rollout", .unit = true, .fill = learn_fill_update},
-              [LEARN_LOG] = {"log", "for every line of the log", .host = true, .fill = learn_fill_log},
+              [LEARN_LOG] = {"log", "for every line of the log", .host = true, .rows = learn_log_rows},
               [LEARN_RESTART] = {"restart", "before the scans of a validation", .validates = true,
                                  .other = policy_task_restart},
               [LEARN_VALIDATE] = {"validate",
                                   "one scan of every validation slice, by the most probable actions",
                                   .validates = true, .other = policy_task_scan},
               [LEARN_SCORES] = {"scores", "after the scans of a part of the validation slices", .validates = true,
-                                .host = true, .fill = fill_scores}},
+                                .host = true, .rows = split_scores_and_choices}},
     .train = {"look", update_values, (1 << LEARN_explained) - 1, ~0u << LEARN_explained},
     .validation = {"validation", policy_score_values, 1},
     .select = SELECT_HIGHEST,

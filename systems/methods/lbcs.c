@@ -124,24 +124,16 @@ static const struct system load_initial = {.name = "load_initial",
                                         .parts = SET(ROLLOUT_action),
                                         .loads = true};
 
+static const struct system *const log_rows[] = {&save_choice, NULL}, *const checkpoint_rows[] = {&save_mask, NULL};
+
 static void fill_order(struct training *training, struct schedule *schedule) {
   struct slice_order *order = &lbcs_of(training)->order;
   order->simulation = &training->train.simulation;
   if (training->options->lbcs.slices) slice_order_add(order, schedule);
 }
 
-static void fill_log(struct training *training, struct schedule *schedule) {
-  (void)training;
-  schedule_add(schedule, &save_choice, NULL);
-}
-
 static void fill_scores(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &save_scores, NULL)->reads = SET(metric_of(training)->env);
-}
-
-static void fill_save(struct training *training, struct schedule *schedule) {
-  (void)training;
-  schedule_add(schedule, &save_mask, NULL);
 }
 
 /* ---- data ---------------------------------------------------------------------------------------------- */
@@ -408,17 +400,10 @@ static bool read_search(struct training *training, struct store *store, struct e
   return good;
 }
 
-static const char *const *reads(const struct options *options) {
-  static const char *const keys[] = {"data.", "acquisition.", "world.", "network.", "reconstruct.", "reward.metric", "lbcs.", NULL};
-  (void)options;
-  return keys;
-}
+static const char *const reads[] = {"data.", "acquisition.", "world.", "network.", "reconstruct.",
+                                    "reward.metric", "lbcs.", NULL};
 
-static const struct log_value update_values[] = {
-#define X(name, tag, doc) {#name, tag, doc},
-    LBCS_VALUES(X)
-#undef X
-        {NULL, NULL, NULL}};
+static const struct log_value update_values[] = LOG_VALUES(LBCS_VALUES);
 
 static const struct log_curve curves[] = {
     {"%s", "training", .logged = true, .value = LBCS_score},
@@ -438,7 +423,7 @@ const struct task task_lbcs = {
     .networks = {&network_fixed_reconstructor},
     .lists = {[LBCS_ORDER] = {"order", "before every action, of which a part of the slices decides", .fill = fill_order},
               [LBCS_BEFORE] = {"restart", "before every action", .other = restart_of},
-              [LBCS_LOG] = {"log", "for every line of the log", .host = true, .fill = fill_log},
+              [LBCS_LOG] = {"log", "for every line of the log", .host = true, .rows = log_rows},
               [LBCS_RESTART] = {"restart", "before the scans of a validation", .validates = true,
                                 .other = policy_task_restart},
               [LBCS_GROW] = {"grow", "for every action", .unit = true, .fill = fill_grow},
@@ -446,7 +431,7 @@ const struct task task_lbcs = {
                                  .validates = true, .fill = fill_validate},
               [LBCS_SCORES] = {"scores", "after the scans of a part of the validation slices", .validates = true,
                                .host = true, .fill = fill_scores},
-              [LBCS_SAVE] = {"checkpoint", "for every checkpoint", .host = true, .fill = fill_save}},
+              [LBCS_SAVE] = {"checkpoint", "for every checkpoint", .host = true, .rows = checkpoint_rows}},
     .train = {"look", update_values, 1 << LBCS_score},
     .validation = {"validation", policy_score_values, 1},
     .scores = true,

@@ -115,11 +115,7 @@ void learn_fill_update(struct training *training, struct schedule *schedule) {
 static const struct system save_terms = {
     .name = "save_terms", .doc = "the losses of the last rollout, for the log", .reads = SET(ROLLOUT_terms)};
 
-void learn_fill_log(struct training *training, struct schedule *schedule) {
-  (void)training;
-  schedule_add(schedule, &save_terms, NULL);
-  schedule_add(schedule, &system_save_rollout, NULL);
-}
+const struct system *const learn_log_rows[] = {&save_terms, &system_save_rollout, NULL};
 
 const struct system *const learn_systems[] = {&schedule_rates, &repeat_epochs, &shuffle_rows,
                                                      &repeat_minibatches, NULL};

@@ -67,7 +67,7 @@ bool learn_is_ppo(const struct options *options);
  * normalised where the scene says so; else of them as they are. */
 void learn_fill_passes(struct training *training, struct schedule *schedule, bool normalised);
 void learn_fill_update(struct training *training, struct schedule *schedule); /* with the rates that are scheduled */
-void learn_fill_log(struct training *training, struct schedule *schedule);
+extern const struct system *const learn_log_rows[]; /* what the host does for it */
 bool learn_log(struct training *training, double values[TRAINING_VALUES], struct error *error);
 /* The rate of a first update: learn.rate scaled to learn.scans; 16 are those of the published code. */
 double learn_scaled_rate(const struct options *options);

@@ -24,10 +24,16 @@ static bool check_keep(const struct options *options, struct error *error) {
   return true;
 }
 
+static struct rate_schedule rates_of(const struct options *options) {
+  return (struct rate_schedule){.factor = options->pgmri.rate_factor,
+                                .every = options->pgmri.schedule == SCHEDULE_STEP ? options->pgmri.rate_every : 0,
+                                .milestones = options->pgmri.milestones};
+}
+
 static bool check_estimator(const struct options *options, struct error *error) {
   bool greedy = options->pgmri.estimator == PGMRI_GREEDY, baseline = options->pgmri.baseline;
-  uint32_t draws = options->pgmri.trajectories, milestone[MILESTONES_MOST];
-  size_t milestones;
+  const struct rate_schedule rates = rates_of(options);
+  uint32_t draws = options->pgmri.trajectories;
   if (!baseline && !greedy)
     return fail_usage(error,
                       "pgmri.baseline is false and pgmri.estimator nongreedy; only the greedy one goes "
@@ -50,9 +56,7 @@ static bool check_estimator(const struct options *options, struct error *error) 
         "train.method to l2s or l2sr",
         options->learn.clone == CLONE_LBCS ? "lbcs" : "oracle");
   return baseline_refuse(options, "pgmri.trajectories and pgmri.baseline", error) &&
-         check_keep(options, error) &&
-         optimise_read_milestones("pgmri.milestones", options->pgmri.milestones, milestone, &milestones,
-                                  error);
+         check_keep(options, error) && rate_check(&rates, "pgmri.milestones", error);
 }
 
 static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
@@ -150,9 +154,7 @@ static bool open_rollout(struct training *training, struct error *error) {
   pgmri->group = group_of(training->options);
   pgmri->slices = training->train.report.slices;
   open_trajectories(training);
-  if (!optimise_read_milestones("pgmri.milestones", training->options->pgmri.milestones, pgmri->milestone,
-                                &pgmri->milestones, error) ||
-      !count_updates(training, error) ||
+  if (!count_updates(training, error) ||
       !policy_task_room(training, pgmri->slices, "pgmri.batch or pgmri.accumulation", error))
     return false;
   pgmri->order.slice = pgmri->policy.order;
@@ -170,19 +172,11 @@ static uint32_t first_slice(const struct training *training, uint64_t epoch) {
   return (uint32_t)(most ? epoch % most * slices : 0);
 }
 
-static double rate_of(const struct training *training, uint64_t epoch) {
-  const struct options *options = training->options;
-  const struct pgmri *pgmri = pgmri_of(training);
-  double rate = options->pgmri.rate, factor = options->pgmri.rate_factor;
-  return options->pgmri.schedule == SCHEDULE_STEP
-             ? optimise_step_rate(rate, factor, options->pgmri.rate_every, (uint32_t)epoch)
-             : optimise_milestone_rate(rate, factor, pgmri->milestone, pgmri->milestones, (uint32_t)epoch);
-}
-
 static void run_schedule(struct world *world, void *context) {
   struct training *training = context;
   (void)world;
-  training->optimiser.rate = rate_of(training, training->done / training->each);
+  const struct rate_schedule rates = rates_of(training->options);
+  training->optimiser.rate = rate_at(&rates, training->options->pgmri.rate, training->done / training->each);
 }
 
 static const struct system schedule_rate = {
@@ -250,35 +244,17 @@ static void fill_order(struct training *training, struct schedule *schedule) {
   slice_order_add(&pgmri->order, schedule);
 }
 
-static void fill_log(struct training *training, struct schedule *schedule) {
-  (void)training;
-  schedule_add(schedule, &save_update, NULL);
-}
-
-static void fill_scores(struct training *training, struct schedule *schedule) {
-  (void)training;
-  split_add_scores(schedule, false);
-}
-
 static void fill_update(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &schedule_rate, training);
   trajectories_add_gradient(&pgmri_of(training)->trajectories, schedule);
   policy_task_add_optimise(training, schedule);
 }
 
-static const struct system *const pgmri_systems[] = {&schedule_rate, NULL};
+static const struct system *const pgmri_systems[] = {&schedule_rate, NULL}, *const log_rows[] = {&save_update, NULL};
 
-static const char *const *reads(const struct options *options) {
-  static const char *const keys[] = {POLICY_READS, "pgmri.", NULL};
-  (void)options;
-  return keys;
-}
+static const char *const reads[] = {POLICY_READS, "pgmri.", NULL};
 
-static const struct log_value update_values[] = {
-#define X(name, tag, doc) {#name, tag, doc},
-    PGMRI_VALUES(X)
-#undef X
-        {NULL, NULL, NULL}};
+static const struct log_value update_values[] = LOG_VALUES(PGMRI_VALUES);
 
 static const struct log_curve curves[] = {
     {"reward of a scan", "training", .logged = true, .value = PGMRI_reward},
@@ -303,13 +279,13 @@ const struct task task_pgmri = {
     .lists = {[PGMRI_ORDER] = {"order", "before every epoch", .fill = fill_order},
               [PGMRI_PLAY] = {"play", "for every update", .unit = true, .fill = fill_play},
               [PGMRI_UPDATE] = {"update", "after every play", .unit = true, .fill = fill_update},
-              [PGMRI_LOG] = {"log", "for every line of the log", .host = true, .fill = fill_log},
+              [PGMRI_LOG] = {"log", "for every line of the log", .host = true, .rows = log_rows},
               [PGMRI_RESTART] = {"restart", "before the scans of a validation", .validates = true,
                                  .other = policy_task_restart},
               [PGMRI_VALIDATE] = {"validate", "one scan of every validation slice", .validates = true,
                                   .other = policy_task_scan},
               [PGMRI_SCORES] = {"scores", "after the scans of a part of the validation slices", .validates = true,
-                                .host = true, .fill = fill_scores}},
+                                .host = true, .rows = split_scores}},
     .train = {"look", update_values, (1 << PGMRI_VALUE_COUNT) - 1},
     .validation = {"validation", policy_score_values, 1},
     .epochs = true,

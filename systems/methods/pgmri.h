@@ -28,8 +28,6 @@ enum pgmri_value {
 struct pgmri {
   struct policy_learning policy; /* first */
   struct trajectories trajectories;
-  uint32_t milestone[MILESTONES_MOST];
-  size_t milestones;
   size_t slices, group; /* to train on; of an update */
   struct slice_order order;
   uint64_t ordered; /* epochs whose order was drawn last; 0: none */

@@ -34,9 +34,6 @@ bool policy_task_read(struct training *training, struct store *store, struct err
   .close = training_close_policy, .graph = training_policy_graph, .begin = policy_task_begin,                \
   .origin = policy_task_origin, .write = policy_task_write, .read = policy_task_read
 
-/* Refuses its network's sizes and precision. */
-bool policy_task_check(const struct network_desc *network, const struct policy_setup *setup,
-                       const struct options *options, struct error *error);
 /* Whether it can start from that checkpoint, which is of the scene's scans. */
 bool policy_task_fits(struct device *device, const struct options *options, bool dense, const char *path,
                       struct error *error);

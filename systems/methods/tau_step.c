@@ -102,10 +102,6 @@ static void fill_draw(struct training *training, struct schedule *schedule) {
 
 static const struct fit_way way = {add_there, add_back};
 
-static void fill_update(struct training *training, struct schedule *schedule) {
-  fit_fill_update(training, schedule, &way);
-}
-
 /* ---- networks ------------------------------------------------------------------------------------------ */
 
 static bool open_reconstructor(struct training *training, struct error *error) {
@@ -161,11 +157,7 @@ static const struct task_network reconstructor = {.open = open_reconstructor, FI
 
 /* ---- the row ------------------------------------------------------------------------------------------- */
 
-static const char *const *reads(const struct options *options) {
-  static const char *const keys[] = {FIT_READS, "train.method", "acquisition.", "tau.", NULL};
-  (void)options;
-  return keys;
-}
+static const char *const reads[] = {FIT_READS, "train.method", "acquisition.", "tau.", NULL};
 
 static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
                   uint32_t rounds, struct error *error) {
@@ -176,24 +168,20 @@ static bool check(struct device *device, const struct options *options, const st
   return fit_check_masks(options, "tau_step", error) && fit_check(device, options, acquisition, rounds, error);
 }
 
-static bool describe(struct training *training, struct error *error) {
-  return fit_describe(training, true, false, error);
-}
-
 const struct task task_tau_step = {
     FIT_TASK,
     .name = "reconstructor",
     .reads = reads,
     .more = "train.epochs",
     .one_setting = true,
+    .facts = &way,
     .bytes = sizeof(struct tau_training),
     .networks = {&reconstructor, &sampler},
-    .lists = {FIT_LISTS(fill_update), [FIT_DRAW] = {"learned masks", "after every epoch",
+    .lists = {FIT_LISTS, [FIT_DRAW] = {"learned masks", "after every epoch",
                                                     .validates = true, .fill = fill_draw}},
     .validation = {"epoch", fit_epoch_values, 1 << EPOCH_VAL_LOSS},
     .score = EPOCH_VAL_SSIM,
     .check = check,
-    .describe = describe,
     .open = fit_open};
 
 static const struct system *const tau_systems[] = {&system_encode_slices,

@@ -34,10 +34,8 @@ static const struct system save_choices = {
 static const struct system save_scores = {
     .name = "save_scores", .doc = "scores of the validation scans", .reads = SET(ENV_quality)};
 
-void split_add_scores(struct schedule *schedule, bool choices) {
-  schedule_add(schedule, &save_scores, NULL);
-  if (choices) schedule_add(schedule, &save_choices, NULL);
-}
+const struct system *const split_scores[] = {&save_scores, NULL},
+                    *const split_scores_and_choices[] = {&save_scores, &save_choices, NULL};
 
 /* Row 0 of a scan in ROLLOUT is of before its first action. */
 static bool add_choices(struct split *split, size_t envs, uint32_t *choices, struct error *error) {

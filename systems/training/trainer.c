@@ -283,7 +283,7 @@ bool trainer_find_carried(struct training *training, struct error *error) {
   const struct task_list *row = training->task->lists;
   schedule_open(unit, &component_schema);
   for (; row < training->task->lists + TASK_LISTS; row++)
-    if (row->unit) row->fill(training, unit);
+    if (row->unit) training_fill(training, row, unit);
   bool good = schedule_close(unit, error);
   training->carried = unit->carried;
   arena_close(arena);

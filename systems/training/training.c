@@ -47,13 +47,18 @@ static void set_split(const struct training *training, struct split *split, enum
 
 /* ---- lists --------------------------------------------------------------------------------------------- */
 
+void training_fill(struct training *training, const struct task_list *row, struct schedule *schedule) {
+  for (size_t i = 0; row->rows && row->rows[i]; i++) schedule_add(schedule, row->rows[i], training);
+  if (row->fill) row->fill(training, schedule);
+}
+
 static bool build_lists(struct training *training, struct error *error) {
   const struct task_list *row = training->task->lists;
   for (size_t i = 0; i < TASK_LISTS; i++) {
-    if (!row[i].fill || row[i].other) continue;
+    if (!row[i].name || row[i].other) continue;
     schedule_open(&training->list[i], &component_schema);
     schedule_name(&training->list[i], "%s", row[i].name);
-    row[i].fill(training, &training->list[i]);
+    training_fill(training, &row[i], &training->list[i]);
     if (!schedule_close(&training->list[i], error)) return false;
   }
   return true;
@@ -64,7 +69,7 @@ static bool open_lists(struct training *training, struct error *error) {
   const struct task_list *row = training->task->lists;
   bool good = build_lists(training, error);
   for (size_t i = 0; good && i < TASK_LISTS; i++)
-    if (row[i].fill && !row[i].other && !row[i].host)
+    if (row[i].name && !row[i].other && !row[i].host)
       good = schedule_prepare(&training->list[i], training->train.simulation.kernels, error);
   return good;
 }
@@ -222,7 +227,8 @@ static bool open_files(struct training *training, struct error *error) {
   run->train = split_data(&training->train);
   run->validation = split_data(&training->validation);
   run->start = training->task->onward;
-  run->reads = training->task->reads(training->options);
+  run->reads = training->task->reads;
+  run->reads_beside = training->task->reads_beside ? training->task->reads_beside(training->options) : NULL;
   return name_origins(training, error) && trainer_open_files(training, error);
 }
 

@@ -30,6 +30,10 @@ struct log_value {
   const char *name, *tag, *doc;
 };
 
+/* Values of a list X(name, tag, doc). */
+#define LOG_VALUE(name, tag, doc) {#name, tag, doc},
+#define LOG_VALUES(list) {list(LOG_VALUE){NULL, NULL, NULL}}
+
 /* A kind of line of the log; its values end with a NULL name. */
 struct log_record {
   const char *kind;
@@ -78,7 +82,8 @@ struct task_list {
   bool unit;               /* a unit runs it: what it carries to the next is kept in checkpoints */
   bool validates;          /* it runs over the world of the validation data */
   bool host;               /* of what the host does between lists: rows without `run` (training_host) */
-  void (*fill)(struct training *training, struct schedule *schedule);
+  const struct system *const *rows; /* that it begins with, ended by NULL; their context is the training. NULL: none */
+  void (*fill)(struct training *training, struct schedule *schedule); /* adds others; NULL: none */
   /* Where another opens and runs it: that list; NULL: training->list has it. */
   const struct schedule *(*other)(struct training *training);
 };
@@ -90,7 +95,8 @@ struct task {
   const char *network;       /* attribute of its checkpoints */
   const char *unit, *worked; /* "update"; what its speed counts: "images" */
   /* Options: */
-  const char *const *(*reads)(const struct options *options); /* that its numbers follow from (run_files.h) */
+  const char *const *reads; /* that its numbers follow from (run_files.h), ended by NULL */
+  const char *const *(*reads_beside)(const struct options *options); /* what else, for these options; NULL: nothing */
   const char
       *start; /* the key that names a checkpoint whose parameters a new one starts with; NULL: none does */
   const char *onward; /* the key by which a new training takes up its last.h5; NULL: none does */
@@ -100,6 +106,7 @@ struct task {
   bool one_setting;   /* it is for one acquisition, which the scene must name */
   bool reconstructs; /* its best.h5 is the reconstructor of the stages after it; else its last.h5 their policy
                       */
+  const void *facts; /* that functions which tasks of its kind share ask for (struct fit_way); NULL: none */
   /* Data and state: */
   size_t bytes;                         /* of its own state, training->own */
   void (*set)(struct options *options); /* options of its data beside the scene's; NULL: none */
@@ -201,6 +208,8 @@ bool training_stage(struct device *device, const struct options *options,
 bool training_describe(const struct task *task, const char *stage, struct lists *lists,
                        const struct options *options, struct arena *arena, struct error *error);
 
+/* Adds the systems of a list. */
+void training_fill(struct training *training, const struct task_list *row, struct schedule *schedule);
 /* Columns of its lists over that split's world, as far as they are built. */
 component_set training_columns(const struct training *training, const struct split *split);
 /* For tasks: the split's simulation by the task's plan, where it decides by that sampler, without a device. */
