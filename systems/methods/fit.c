@@ -14,12 +14,6 @@ struct fitting *fitting_of(const struct training *training) {
 
 /* ---- options ------------------------------------------------------------------------------------------- */
 
-struct rate_schedule fit_rates(const struct options *options) {
-  return (struct rate_schedule){.factor = options->train.rate_factor,
-                                .every = options->train.schedule == SCHEDULE_STEP ? options->train.rate_every : 0,
-                                .milestones = options->train.milestones};
-}
-
 bool fit_check(struct device *device, const struct options *options, const struct acquisition *acquisition,
                uint32_t rounds, struct error *error) {
   const struct rate_schedule rates = fit_rates(options);

@@ -16,6 +16,12 @@ uint32_t fit_update(const struct training *training) {
   return (uint32_t)((fit_epoch(training) * training->each + first / batch) % 0x80000000u);
 }
 
+struct rate_schedule fit_rates(const struct options *options) {
+  return (struct rate_schedule){.factor = options->train.rate_factor,
+                                .every = options->train.schedule == SCHEDULE_STEP ? options->train.rate_every : 0,
+                                .milestones = options->train.milestones};
+}
+
 /* ---- an update ----------------------------------------------------------------------------------------- */
 
 static void run_zero(struct world *world, void *context) {

@@ -52,12 +52,20 @@ static bool normalises(const struct options *options) {
 
 static bool describe(struct training *training, struct error *error) {
   const struct options *options = training->options;
-  struct rollout_setup setup = {.simulation = &training->train.simulation,
-                                .keep = options->train.keep_activations == KEEP_ALWAYS,
-                                .normalise = normalises(options),
-                                .baseline = (enum learn_baseline)options->learn.baseline};
+  struct rollout *rollout = &learning_of(training)->rollout;
+  *rollout = (struct rollout){.simulation = &training->train.simulation,
+                              .scans = options->learn.scans,
+                              .launch = options->world.envs,
+                              .gamma = options->learn.gamma,
+                              .lambda = options->learn.lambda,
+                              .keeps = options->train.keep_activations == KEEP_ALWAYS,
+                              .normalises = normalises(options),
+                              .baseline = (enum learn_baseline)options->learn.baseline,
+                              .group.members = options->learn.group,
+                              .update.value_weight = (float)options->learn.value,
+                              .update.clip = learn_is_ppo(options) ? (float)options->learn.ratio : 0};
   if (!policy_task_describe(training, error)) return false;
-  rollout_describe(&learning_of(training)->rollout, &setup);
+  rollout_describe(rollout);
   return true;
 }
 
@@ -188,23 +196,6 @@ static void number_scans(struct training *training) {
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-static void open_rollout(struct training *training) {
-  const struct options *options = training->options;
-  struct rollout *rollout = &learning_of(training)->rollout;
-  struct rollout_setup setup = {.simulation = &training->train.simulation,
-                                .scans = options->learn.scans,
-                                .launch = options->world.envs,
-                                .gamma = options->learn.gamma,
-                                .lambda = options->learn.lambda,
-                                .keep = training->policy.setup.whole,
-                                .normalise = normalises(options),
-                                .group = options->learn.group,
-                                .baseline = (enum learn_baseline)options->learn.baseline};
-  rollout_open(rollout, &setup);
-  rollout->update.value_weight = (float)options->learn.value;
-  rollout->update.clip = learn_is_ppo(options) ? (float)options->learn.ratio : 0;
-}
-
 static void warn_of_floor(bool falls, const char *name, double start, double floor) {
   if (falls && floor > start)
     log_warning("learn.%s_floor is %.9g and learn.%s %.9g: a schedule only falls, so that it stays %.9g; set "
@@ -236,7 +227,8 @@ static void count_rollouts(struct training *training) {
 
 static bool open_state(struct training *training, struct error *error) {
   struct learning *learning = learning_of(training);
-  open_rollout(training);
+  learning->rollout.keeps = training->policy.setup.whole;
+  rollout_open(&learning->rollout);
   if (!policy_task_room(training, learning->rollout.rows, "learn.scans", error) ||
       !rollout_copy_open(&learning->copy, &learning->rollout, learning->policy.rewards, training->arena,
                          error) ||

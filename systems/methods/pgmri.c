@@ -89,9 +89,16 @@ static struct simulation_plan plan(const struct training *training, const struct
 }
 
 static bool describe(struct training *training, struct error *error) {
-  if (!policy_task_describe(training, error)) return false;
-  trajectories_describe(&pgmri_of(training)->trajectories, &training->train.simulation);
-  return true;
+  const struct options *options = training->options;
+  pgmri_of(training)->trajectories.setup =
+      (struct trajectories_setup){.simulation = &training->train.simulation,
+                                  .batch = options->pgmri.batch,
+                                  .minibatches = options->pgmri.accumulation,
+                                  .draws = options->pgmri.trajectories,
+                                  .greedy = options->pgmri.estimator == PGMRI_GREEDY,
+                                  .baseline = options->pgmri.baseline,
+                                  .gamma = options->pgmri.gamma};
+  return policy_task_describe(training, error);
 }
 
 /* ---- the policy ---------------------------------------------------------------------------------------- */
@@ -118,18 +125,6 @@ static const struct task_network policy = {.open = open_policy, .optimiser = opt
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-static void open_trajectories(struct training *training) {
-  const struct options *options = training->options;
-  struct trajectories_setup setup = {.simulation = &training->train.simulation,
-                                     .batch = options->pgmri.batch,
-                                     .minibatches = options->pgmri.accumulation,
-                                     .draws = options->pgmri.trajectories,
-                                     .greedy = options->pgmri.estimator == PGMRI_GREEDY,
-                                     .baseline = options->pgmri.baseline,
-                                     .gamma = options->pgmri.gamma};
-  trajectories_open(&pgmri_of(training)->trajectories, &setup);
-}
-
 /* An epoch has whole updates only; the last minibatch of the slices may be short. */
 static bool count_updates(struct training *training, struct error *error) {
   const struct pgmri *pgmri = pgmri_of(training);
@@ -153,7 +148,7 @@ static bool open_rollout(struct training *training, struct error *error) {
   struct pgmri *pgmri = pgmri_of(training);
   pgmri->group = group_of(training->options);
   pgmri->slices = training->train.report.slices;
-  open_trajectories(training);
+  trajectories_open(&pgmri->trajectories);
   if (!count_updates(training, error) ||
       !policy_task_room(training, pgmri->slices, "pgmri.batch or pgmri.accumulation", error))
     return false;

@@ -48,53 +48,40 @@ static void load_last_value(struct world *world) {
 }
 
 /* Where the rollout normalises, the normalised advantages take the place of the others. */
-static void choose_columns(struct rollout *rollout, const struct rollout_setup *setup) {
-  rollout->normalises = setup->normalise;
-  rollout->baseline = setup->baseline;
-  rollout->rewards = setup->baseline == BASELINE_CRITIC ? ROLLOUT_reward : ROLLOUT_centred;
-  rollout->advantages = setup->normalise ? ROLLOUT_normalised : ROLLOUT_advantage;
-}
-
-void rollout_describe(struct rollout *rollout, const struct rollout_setup *setup) {
-  *rollout = (struct rollout){.simulation = setup->simulation, .keeps = setup->keep};
-  setup->simulation->keeps = setup->keep;
-  choose_columns(rollout, setup);
+void rollout_describe(struct rollout *rollout) {
+  rollout->simulation->keeps = rollout->keeps;
+  rollout->rewards = rollout->baseline == BASELINE_CRITIC ? ROLLOUT_reward : ROLLOUT_centred;
+  rollout->advantages = rollout->normalises ? ROLLOUT_normalised : ROLLOUT_advantage;
 }
 
 /* Scans with numbers in a row share a slice from here on. */
-static void open_group(struct rollout *rollout, const struct rollout_setup *setup) {
-  size_t members = setup->group ? setup->group : 1;
-  REQUIRE(rollout->scans % members == 0, "%zu scans in groups of %zu", rollout->scans, members);
-  REQUIRE(members > 1 || setup->baseline == BASELINE_CRITIC, "one scan of a slice has no others");
-  rollout->simulation->group = (uint32_t)members;
-  rollout->group = (struct scan_group){.steps = rollout->steps,
-                                       .scans = rollout->scans,
-                                       .members = members,
-                                       .stride = 1,
-                                       .scale = members > 1 ? leave_one_out(members) : 1};
+static void open_group(struct rollout *rollout) {
+  struct scan_group *group = &rollout->group;
+  if (!group->members) group->members = 1;
+  REQUIRE(rollout->scans % group->members == 0, "%zu scans in groups of %zu", rollout->scans, group->members);
+  REQUIRE(group->members > 1 || rollout->baseline == BASELINE_CRITIC, "one scan of a slice has no others");
+  rollout->simulation->group = (uint32_t)group->members;
+  group->steps = rollout->steps;
+  group->scans = rollout->scans;
+  group->stride = 1;
+  group->scale = group->members > 1 ? leave_one_out(group->members) : 1;
 }
 
-void rollout_open(struct rollout *rollout, const struct rollout_setup *setup) {
-  struct simulation *simulation = setup->simulation;
-  *rollout = (struct rollout){.simulation = simulation,
-                              .scans = setup->scans,
-                              .launch = setup->launch < setup->scans ? setup->launch : setup->scans,
-                              .gamma = setup->gamma,
-                              .lambda = setup->lambda,
-                              .keeps = setup->keep};
-  choose_columns(rollout, setup);
-  REQUIRE(rollout->launch && rollout->launch <= world_capacity(simulation->world, TABLE_ENV),
-          "%zu scans a launch; there are %zu environments", rollout->launch,
-          world_capacity(simulation->world, TABLE_ENV));
+void rollout_open(struct rollout *rollout) {
+  struct simulation *simulation = rollout->simulation;
+  size_t envs = world_capacity(simulation->world, TABLE_ENV), room = world_capacity(simulation->world, TABLE_ROLLOUT);
+  rollout_describe(rollout);
+  if (rollout->launch > rollout->scans) rollout->launch = rollout->scans;
+  REQUIRE(rollout->launch && rollout->launch <= envs, "%zu scans a launch; there are %zu environments", rollout->launch,
+          envs);
   rollout->steps = simulation->acquisition.budget;
   rollout->most = rollout->rows = rollout->steps * rollout->scans;
-  REQUIRE(simulation->policy && rollout->rows && rollout->rows <= world_capacity(simulation->world, TABLE_ROLLOUT),
-          "%zu rows; the world has %zu", rollout->rows, world_capacity(simulation->world, TABLE_ROLLOUT));
-  REQUIRE(!setup->keep || (simulation->policy->blocks && simulation->policy->batch >= rollout->rows &&
-                             rollout_can_keep(simulation->device, rollout->scans, rollout->launch)),
+  REQUIRE(simulation->policy && rollout->rows && rollout->rows <= room, "%zu rows; the world has %zu", rollout->rows,
+          room);
+  REQUIRE(!rollout->keeps || (simulation->policy->blocks && simulation->policy->batch >= rollout->rows &&
+                              rollout_can_keep(simulation->device, rollout->scans, rollout->launch)),
           "%zu rows cannot be kept", rollout->rows);
-  simulation->keeps = setup->keep;
-  open_group(rollout, setup);
+  open_group(rollout);
   write_order(rollout);
   load_last_value(simulation->world);
 }
