@@ -354,7 +354,7 @@ static void masks_without_an_order_are_refused(void **state) {
   write_mask("other.h5", "lines", NULL, 0);
   refuse_learning(&run, "it has no dataset order");
   write_mask("other.h5", "spokes", order, 5);
-  refuse_learning(&run, "it is of spokes and acquisition.geometry is lines");
+  refuse_learning(&run, "is of spokes and acquisition.geometry is lines");
   write_mask("other.h5", "lines", order, 4);
   refuse_learning(&run, "it has 4 lines in its order, and the budget is 5");
   write_mask("other.h5", "lines", initial, 5);
@@ -362,7 +362,7 @@ static void masks_without_an_order_are_refused(void **state) {
   write_mask("other.h5", "lines", twice, 5);
   refuse_learning(&run, "entry 2 of its order is 3, which is no free line there");
   write_grown("other.h5", "lines", order, 6, 2 * N, N / 2 - 1);
-  refuse_learning(&run, "its mask is of 64 lines, and the scene has 32; name a mask that was grown at its data.size");
+  refuse_learning(&run, "holds 64 values; 32 are expected at data.size 32");
   write_grown("other.h5", "lines", order, 6, N, N / 2);
   refuse_learning(&run, "it was grown from other initial lines (3) than the scene has (3)");
   arena_close(run.arena);

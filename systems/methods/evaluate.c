@@ -59,8 +59,7 @@ static unsigned deciders_of(const struct options *options, bool dense) {
   return deciders;
 }
 
-/* Of so many slices. An average oracle takes the line
- * that is best for all slices: it scans them side by side. */
+/* The plan for so many slices. An average oracle takes the line that is best for all slices: it scans them side by side. */
 static struct simulation_plan plan_of(const struct options *options, bool dense, size_t slices) {
   bool every = options->evaluate.curves || dense;
   bool apart = options->world.envs < slices && !is_named(options, is_average);
@@ -351,7 +350,7 @@ static bool open_simulation(struct work *work, struct device *device, const stru
   return true;
 }
 
-/* Once where nothing is drawn. */
+/* A sampler that draws nothing scans once. */
 static size_t trajectories_of(const struct work *work, const struct evaluate_run *run) {
   bool best = run->sampler == &sampler_policy && work->options->evaluate.actions == ACTIONS_BEST;
   return run->sampler->random && !best ? work->options->evaluate.trajectories : 1;

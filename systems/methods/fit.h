@@ -68,7 +68,7 @@ bool fit_read_reconstructor(struct training *training, struct store *store, stru
 #define FIT_RECONSTRUCTOR                                                                                    \
   .close = training_close_reconstructor, .graph = training_reconstructor_graph, .optimiser = fit_optimiser,  \
   .origin = fit_origin, .write = fit_write_reconstructor, .read = fit_read_reconstructor
-/* Of one that learns alone: whether it can start from that checkpoint. */
+/* Whether a reconstructor that learns alone can start from that checkpoint. */
 bool fit_fits(struct device *device, const struct options *options, const char *path, struct error *error);
 extern const struct task_network network_learned_reconstructor;
 

@@ -19,7 +19,7 @@ double learn_scaled_rate(const struct options *options) {
   return rate * (options->learn.scaling == SCALING_LINEAR ? more : sqrt(more));
 }
 
-/* From draws of the rollout's own. */
+/* Every epoch of a rollout has an order of its own. */
 static void run_shuffle(struct world *world, void *context) {
   struct training *training = context;
   struct learning *learning = training->own;
@@ -67,7 +67,7 @@ bool learn_is_ppo(const struct options *options) {
   return options->learn.algorithm == LEARN_PPO;
 }
 
-/* From `start` to `floor` while `progress` goes from 0 to 1; never up. */
+/* A value that falls from `start` to `floor` while `progress` goes from 0 to 1; it never rises. */
 static double scheduled(enum learn_schedule schedule, double start, double floor, double progress) {
   if (schedule == LEARN_CONSTANT || floor >= start) return start;
   double left = schedule == LEARN_LINEAR ? 1 - progress : (1 + cos(M_PI * progress)) / 2;

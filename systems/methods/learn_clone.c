@@ -3,6 +3,7 @@
 #include "engine/base/round.h"
 #include "systems/data/digest.h"
 #include "systems/sampling/geometry.h"
+#include "systems/sampling/mask_file.h"
 
 #include <string.h>
 
@@ -54,43 +55,28 @@ static bool check_initial(const uint8_t *mask, const uint32_t *table, const stru
                                geometry_of(acquisition)->one, found, acquisition->initial_lines);
 }
 
-static bool read_mask(const struct acquisition *acquisition, struct store *store, struct arena *arena,
-                      void **mask, struct error *error) {
-  size_t lines = acquisition->shape.actions, found;
-  if (!store_read_all(store, "mask", STORE_U8, ORDER_MOST, arena, mask, &found, error)) return false;
-  if (found != lines)
-    return fail_file(
-        error, "its mask is of %zu %s%s, and the scene has %zu; name a mask that was grown at its data.size",
-        found, geometry_of(acquisition)->one, plural(found), lines);
-  return true;
-}
-
 static bool read_order(const struct acquisition *acquisition, struct store *store, struct arena *arena,
                        uint32_t *table, struct error *error) {
-  const char *geometry = geometry_of(acquisition)->name;
-  char found[32] = "";
-  void *mask, *order;
+  void *order;
   size_t count;
   if (!store_has(store, "order"))
     return fail_file(error, "it has no dataset order; name last.h5 of train.method lbcs");
-  if (store_text(store, "scan_geometry", found, sizeof found) && strcmp(found, geometry))
-    return fail_usage(error, "it is of %s and acquisition.geometry is %s; name a mask of these", found,
-                      geometry);
-  return read_mask(acquisition, store, arena, &mask, error) &&
-         store_read_all(store, "order", STORE_U32, ORDER_MOST, arena, &order, &count, error) &&
-         rank(order, count, acquisition, table, error) && check_initial(mask, table, acquisition, error);
+  return store_read_all(store, "order", STORE_U32, ORDER_MOST, arena, &order, &count, error) &&
+         rank(order, count, acquisition, table, error);
 }
 
 /* The table by which system decide_next takes the mask's actions in their order. */
 static bool fill_order(const struct options *options, const struct acquisition *acquisition,
                        struct arena *arena, uint32_t *table, struct error *error) {
   const char *path = options->sampler.mask;
+  uint8_t *mask = ARENA_NEW(arena, uint8_t, acquisition->shape.actions);
   struct store *store;
   if (!*path)
     return fail_usage(error,
                       "learn.clone is lbcs and sampler.mask is empty; name last.h5 of train.method lbcs");
+  if (!mask_file_read(path, acquisition, mask, error)) return fail_in(error, "learn.clone lbcs");
   if (!store_open(&store, path, error)) return fail_in(error, "sampler.mask");
-  bool good = read_order(acquisition, store, arena, table, error);
+  bool good = read_order(acquisition, store, arena, table, error) && check_initial(mask, table, acquisition, error);
   store_close(store);
   return good || fail_in(error, "learn.clone lbcs, sampler.mask %s", path);
 }

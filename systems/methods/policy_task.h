@@ -46,7 +46,7 @@ bool policy_task_count_choices(struct training *training, struct error *error);
 void policy_task_add_optimise(struct training *training, struct schedule *schedule);
 bool policy_task_validate(struct training *training, double values[TRAINING_VALUES], struct error *error);
 struct event_picture policy_task_picture(const struct training *training, struct arena *arena);
-/* Of the validation data: before its scans, and these. */
+/* The lists of the validation data: what comes before its scans, and the scans. */
 const struct schedule *policy_task_restart(struct training *training);
 const struct schedule *policy_task_scan(struct training *training);
 extern const struct log_value policy_score_values[];

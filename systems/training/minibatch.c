@@ -106,7 +106,7 @@ static bool find_scans(struct minibatches *batches, struct error *error) {
   return acquisition_only(&batches->pair[0], &batches->split->options, batches->arena, error);
 }
 
-/* Before any work: a sampler's table, of every pair. */
+/* Fills a sampler's table for every pair, before any work. */
 static bool check_sampler(const struct minibatches *batches, struct error *error) {
   struct arena *arena = arena_open();
   uint32_t *table = ARENA_NEW(arena, uint32_t, actions_of(batches));
@@ -136,7 +136,7 @@ static bool trains_method(const struct options *options) {
   return options->reconstruct.method != RECONSTRUCT_AUTO && reconstruction_trains(options);
 }
 
-/* Of data with so many slices. */
+/* The plan for data with so many slices. */
 static struct simulation_plan plan_of(const struct minibatches *batches, size_t slices) {
   const struct minibatch_setup *setup = &batches->setup;
   const struct options *options = &batches->split->options;

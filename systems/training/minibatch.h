@@ -45,7 +45,7 @@ struct minibatches {
   struct schedule ordering, masks; /* draw those of an epoch */
 };
 
-/* Of a split whose options are set, without a device: what its lists follow from. Must not move from here on.
+/* Describes, without a device, what the lists of a split follow from, whose options are set. Must not move from here on.
  */
 bool minibatch_describe(struct minibatches *batches, struct split *split, const struct minibatch_setup *setup,
                         struct arena *arena, struct error *error);

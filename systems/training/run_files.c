@@ -269,7 +269,7 @@ static bool compare_data(const struct run_data *data, const char *name, struct s
               name, selection, slices, data->hash, data->slices);
 }
 
-/* By the parameters that it started from, wherever their file is now. */
+/* Compares the parameters that it started from, wherever their file is now. */
 static bool compare_start(const struct run_files *run, struct store *store, struct error *error) {
   const char *now = NULL;
   char before[65] = "";

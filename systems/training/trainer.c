@@ -331,7 +331,7 @@ static bool read_carried_column(const struct training *training, struct store *s
   return true;
 }
 
-/* As trainer_add_carried says. */
+/* The row that trainer_add_carried adds reads them. */
 static bool write_carried(const struct training *training, struct store *store, struct error *error) {
   struct arena *arena = arena_open();
   struct schedule *list = ARENA_NEW(arena, struct schedule, 1);
@@ -405,7 +405,7 @@ static bool has_values(const struct log_record *record, struct store *store, str
   return true;
 }
 
-/* With room for all that may follow: it may have been logged more often than it is now. */
+/* The history gets room for all that may follow: it may have been logged more often than it is now. */
 static bool read_history(struct training *training, struct history *history,
                          const struct log_record *record, struct store *store, struct error *error) {
   struct store_shape shape;

@@ -212,14 +212,14 @@ bool training_describe(const struct task *task, const char *stage, struct lists 
 void training_fill(struct training *training, const struct task_list *row, struct schedule *schedule);
 /* Columns of its lists over that split's world, as far as they are built. */
 component_set training_columns(const struct training *training, const struct split *split);
-/* For tasks: the split's simulation by the task's plan, where it decides by that sampler, without a device. */
+/* Describes the split's simulation by the task's plan, where it decides by that sampler, without a device. */
 bool training_describe_split(struct training *training, struct split *split, const struct sampler *sampler,
                              struct error *error);
 /* What scans of both splits are composed of. */
 void training_note_scans(struct training *training, struct lists *lists, const char *stage, struct arena *arena);
 /* Its own state; wrong where the task is of another. */
 void *training_own(const struct training *training, size_t bytes);
-/* Of the training data. */
+/* The world of the training data. */
 static inline struct world *training_world(const struct training *training) {
   return training->train.simulation.world;
 }
