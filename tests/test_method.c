@@ -111,10 +111,6 @@ static void fill_masks(struct training *training, struct schedule *schedule) {
   minibatch_add_masks(&toy_of(training)->train, schedule);
 }
 
-static const struct schedule *masks_of(struct training *training) {
-  return &toy_of(training)->train.masks;
-}
-
 /* ---- its network ---------------------------------------------------------------------------------------- */
 
 static bool open_network(struct training *training, struct error *error) {
@@ -229,7 +225,8 @@ static const struct task task_toy = {
     .advice = "do nothing",
     .bytes = sizeof(struct toy),
     .networks = {&network_toy},
-    .lists = {{"masks", "before every epoch", .unit = true, .fill = fill_masks, .other = masks_of},
+    .lists = {{"masks", "before every epoch", .unit = true, .fill = fill_masks,
+               .in_own = offsetof(struct toy, train.masks)},
               {"update", "for every minibatch", .unit = true, .fill = fill_update}},
     .train = {"look", values, 1},
     .validation = {"validation", values, 1},

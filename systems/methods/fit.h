@@ -104,10 +104,6 @@ void training_step(struct training *training); /* the next update of the running
 bool fit_log(struct training *training, double values[TRAINING_VALUES], struct error *error);
 bool fit_validate(struct training *training, double values[TRAINING_VALUES], struct error *error);
 bool fit_read(struct training *training, struct store *store, struct error *error);
-const struct schedule *fit_validation_order(struct training *training);
-const struct schedule *fit_validation_masks(struct training *training);
-const struct schedule *fit_order(struct training *training);
-const struct schedule *fit_masks(struct training *training);
 
 extern const struct log_value fit_update_values[], fit_epoch_values[], fit_round_values[];
 extern const struct log_curve fit_curves[];
@@ -129,10 +125,13 @@ enum fit_list {
   FIT_SCORES
 };
 #define FIT_LISTS                                                                                            \
-  [FIT_VALIDATION_ORDER] = {"validation order", "before the first epoch", .other = fit_validation_order},    \
-  [FIT_VALIDATION_MASKS] = {"validation masks", "before the first epoch", .other = fit_validation_masks},    \
-  [FIT_ORDER] = {"order", "before every epoch", .other = fit_order},                                         \
-  [FIT_MASKS] = {"masks", "before every epoch", .unit = true, .fill = fit_fill_masks, .other = fit_masks},   \
+  [FIT_VALIDATION_ORDER] = {"validation order", "before the first epoch",                                    \
+                            .in_own = offsetof(struct fitting, validation.ordering)},                        \
+  [FIT_VALIDATION_MASKS] = {"validation masks", "before the first epoch",                                    \
+                            .in_own = offsetof(struct fitting, validation.masks)},                           \
+  [FIT_ORDER] = {"order", "before every epoch", .in_own = offsetof(struct fitting, train.ordering)},         \
+  [FIT_MASKS] = {"masks", "before every epoch", .unit = true, .fill = fit_fill_masks,                        \
+                 .in_own = offsetof(struct fitting, train.masks)},                                           \
   [FIT_UPDATE] = {"update", "for every minibatch", .unit = true, .fill = fit_fill_update},                   \
   [FIT_VALIDATE] = {                                                                                         \
       "validate", "for every part of the validation data", .validates = true, .fill = fit_fill_validate},    \

@@ -168,21 +168,5 @@ void fit_fill_scores(struct training *training, struct schedule *schedule) {
     row->reads |= SET(metric_list[training->options->reward.metric].env);
 }
 
-const struct schedule *fit_validation_order(struct training *training) {
-  return &fitting_of(training)->validation.ordering;
-}
-
-const struct schedule *fit_order(struct training *training) {
-  return &fitting_of(training)->train.ordering;
-}
-
-const struct schedule *fit_validation_masks(struct training *training) {
-  return &fitting_of(training)->validation.masks;
-}
-
-const struct schedule *fit_masks(struct training *training) {
-  return &fitting_of(training)->train.masks;
-}
-
 const struct system *const fit_systems[] = {&zero,           &repeat_parts,        &fit_loss, &backward, &optimise,
                                             &optimise_masks, &fit_validation_loss, NULL};

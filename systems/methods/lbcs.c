@@ -89,10 +89,6 @@ static void fill_grow(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &take_action, simulation);
 }
 
-static const struct schedule *restart_of(struct training *training) {
-  return &training->train.simulation.restart;
-}
-
 static const struct metric *metric_of(const struct training *training) {
   return &metric_list[training->options->reward.metric];
 }
@@ -422,10 +418,10 @@ const struct task task_lbcs = {
     .bytes = sizeof(struct lbcs),
     .networks = {&network_fixed_reconstructor},
     .lists = {[LBCS_ORDER] = {"order", "before every action, of which a part of the slices decides", .fill = fill_order},
-              [LBCS_BEFORE] = {"restart", "before every action", .other = restart_of},
+              [LBCS_BEFORE] = {"restart", "before every action",
+                               .in_training = offsetof(struct training, train.simulation.restart)},
               [LBCS_LOG] = {"log", "for every line of the log", .host = true, .rows = log_rows},
-              [LBCS_RESTART] = {"restart", "before the scans of a validation", .validates = true,
-                                .other = policy_task_restart},
+              [LBCS_RESTART] = {"restart", "before the scans of a validation", POLICY_RESTART},
               [LBCS_GROW] = {"grow", "for every action", .unit = true, .fill = fill_grow},
               [LBCS_VALIDATE] = {"validate", "one scan of every validation slice, with the mask so far",
                                  .validates = true, .fill = fill_validate},

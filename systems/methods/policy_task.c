@@ -150,14 +150,6 @@ bool policy_task_count_choices(struct training *training, struct error *error) {
 
 /* ---- validation ---------------------------------------------------------------------------------------- */
 
-const struct schedule *policy_task_restart(struct training *training) {
-  return &training->validation.simulation.restart;
-}
-
-const struct schedule *policy_task_scan(struct training *training) {
-  return &training->validation.simulation.scan;
-}
-
 bool policy_task_validate(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   return split_score(&training->validation, policy_learning_of(training)->choices, &values[0], error);
 }

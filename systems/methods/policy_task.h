@@ -47,8 +47,8 @@ void policy_task_add_optimise(struct training *training, struct schedule *schedu
 bool policy_task_validate(struct training *training, double values[TRAINING_VALUES], struct error *error);
 struct event_picture policy_task_picture(const struct training *training, struct arena *arena);
 /* The lists of the validation data: what comes before its scans, and the scans. */
-const struct schedule *policy_task_restart(struct training *training);
-const struct schedule *policy_task_scan(struct training *training);
+#define POLICY_RESTART .validates = true, .in_training = offsetof(struct training, validation.simulation.restart)
+#define POLICY_SCAN .validates = true, .in_training = offsetof(struct training, validation.simulation.scan)
 extern const struct log_value policy_score_values[];
 
 /* Keys that every policy's numbers follow from. */

@@ -47,6 +47,17 @@ static void set_split(const struct training *training, struct split *split, enum
 
 /* ---- lists --------------------------------------------------------------------------------------------- */
 
+static bool is_elsewhere(const struct task_list *row) {
+  return row->in_training || row->in_own;
+}
+
+static const struct schedule *list_at(const struct training *training, size_t place) {
+  const struct task_list *row = &training->task->lists[place];
+  if (row->in_training) return (const struct schedule *)((const char *)training + row->in_training);
+  if (row->in_own) return (const struct schedule *)((const char *)training->own + row->in_own);
+  return &training->list[place];
+}
+
 void training_fill(struct training *training, const struct task_list *row, struct schedule *schedule) {
   for (size_t i = 0; row->rows && row->rows[i]; i++) schedule_add(schedule, row->rows[i], training);
   if (row->fill) row->fill(training, schedule);
@@ -55,7 +66,7 @@ void training_fill(struct training *training, const struct task_list *row, struc
 static bool build_lists(struct training *training, struct error *error) {
   const struct task_list *row = training->task->lists;
   for (size_t i = 0; i < TASK_LISTS; i++) {
-    if (!row[i].name || row[i].other) continue;
+    if (!row[i].name || is_elsewhere(&row[i])) continue;
     schedule_open(&training->list[i], &component_schema);
     schedule_name(&training->list[i], "%s", row[i].name);
     training_fill(training, &row[i], &training->list[i]);
@@ -69,7 +80,7 @@ static bool open_lists(struct training *training, struct error *error) {
   const struct task_list *row = training->task->lists;
   bool good = build_lists(training, error);
   for (size_t i = 0; good && i < TASK_LISTS; i++)
-    if (row[i].name && !row[i].other && !row[i].host)
+    if (row[i].name && !is_elsewhere(&row[i]) && !row[i].host)
       good = schedule_prepare(&training->list[i], training->train.simulation.kernels, error);
   return good;
 }
@@ -128,8 +139,7 @@ bool training_describe(const struct task *task, const char *stage, struct lists 
     return false;
   (task->note ? task->note : training_note_scans)(training, lists, stage, arena);
   for (size_t i = 0; i < TASK_LISTS; i++)
-    if (row[i].name)
-      lists_put(lists, stage, row[i].when, row[i].other ? row[i].other(training) : &training->list[i]);
+    if (row[i].name) lists_put(lists, stage, row[i].when, list_at(training, i));
   return put_carried(training, lists, stage, arena, error);
 }
 
@@ -140,7 +150,7 @@ component_set training_columns(const struct training *training, const struct spl
   const struct task_list *row = training->task->lists;
   component_set columns = 0;
   for (size_t i = 0; i < TASK_LISTS; i++)
-    if (row[i].validates == validates && !row[i].other) columns |= training->list[i].touched;
+    if (row[i].validates == validates && !is_elsewhere(&row[i])) columns |= training->list[i].touched;
   return columns;
 }
 

@@ -84,8 +84,9 @@ struct task_list {
   bool host;               /* of what the host does between lists: rows without `run` (training_host) */
   const struct system *const *rows; /* that it begins with, ended by NULL; their context is the training. NULL: none */
   void (*fill)(struct training *training, struct schedule *schedule); /* adds others; NULL: none */
-  /* Where another opens and runs it: that list; NULL: training->list has it. */
-  const struct schedule *(*other)(struct training *training);
+  /* Where another opens and runs it: the offset of that list in struct training, or in its own state; else training->list
+   * has it. */
+  size_t in_training, in_own;
 };
 
 /* A task trains one network, or grows one mask, by units: updates, rollouts with their updates, or actions.
