@@ -5,7 +5,7 @@
 /* Images of the slices in units of their power of two, imaginary part 0; the number that keys the draw of a
  * sample's mask. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-loupe_present(__global const uint *restrict slice, __global const float *restrict image,
+loupe_images(__global const uint *restrict slice, __global const float *restrict image,
               __global const float *restrict unit, __global float *restrict planes,
               __global uint *restrict scan, uint pixels, uint first, uint rows) {
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);

@@ -6,7 +6,7 @@ void loupe_number_reference(const struct host_args *args) {
     ((uint32_t *)args->out[0])[row] = (uint32_t)(args->value[1].u + args->value[2].u * row);
 }
 
-void loupe_present_reference(const struct host_args *args) {
+void loupe_images_reference(const struct host_args *args) {
   const uint32_t *slice = args->in[0];
   size_t pixels = args->value[5].u;
   for (size_t row = 0; row < args->rows; row++) {
@@ -29,7 +29,7 @@ void loupe_number_prepare(struct host_args *args, struct random *random) {
 }
 
 /* Units are away from 0. */
-void loupe_present_prepare(struct host_args *args, struct random *random) {
+void loupe_images_prepare(struct host_args *args, struct random *random) {
   for (size_t row = 0; row < args->rows + 3; row++)
     ((uint32_t *)args->in[0])[row] = random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
   for (size_t row = 0; row < args->table_rows[TABLE_SLICE]; row++)

@@ -5,7 +5,7 @@
 
 /* Reconstructions of scans from `first` on in normalised units: the slice's mean and deviation. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-pgmri_present(__global const uint *restrict slice, __global const float *restrict reconstruction,
+pgmri_input(__global const uint *restrict slice, __global const float *restrict reconstruction,
               __global const float *restrict mean, __global const float *restrict std,
               __global float *restrict input, uint first, uint rows) {
   uint row = (uint)get_group_id(0), from = row + first;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-void pgmri_present_reference(const struct host_args *args) {
+void pgmri_input_reference(const struct host_args *args) {
   const uint32_t *slice = args->in[0];
   size_t pixels = args->height * args->width;
   for (size_t row = 0; row < args->rows; row++) {
@@ -69,7 +69,7 @@ void pgmri_advantage_reference(const struct host_args *args) {
 
 /* ---- arguments that mean something --------------------------------------------------------------------- */
 
-void pgmri_present_prepare(struct host_args *args, struct random *random) {
+void pgmri_input_prepare(struct host_args *args, struct random *random) {
   for (size_t row = 0; row < args->rows + 3; row++)
     ((uint32_t *)args->in[0])[row] = random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
   args->value[5].u = random_u32(random) % 4;

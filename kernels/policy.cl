@@ -17,7 +17,7 @@ __kernel void policy_mask(__global const uchar *restrict mask, __global float *r
 /* Steps of a rollout once more: row i of the update, from `first` on, is row order[i] of the rollout, which
  * is [step][scan]. Their slices, and their masks before the step: initial lines and the actions until then.
  */
-__kernel void policy_recall(__global const uint *restrict order, __global const uint *restrict slice,
+__kernel void policy_gather(__global const uint *restrict order, __global const uint *restrict slice,
                             __global const uint *restrict action, __global uint *restrict slice_again,
                             __global uchar *restrict mask, __global const uchar *restrict initial, uint first,
                             uint scans, uint rows) {
@@ -32,7 +32,7 @@ __kernel void policy_recall(__global const uint *restrict order, __global const 
 }
 
 /* The masks before every row's step as the numbers that the network takes. */
-__kernel void policy_recall_mask(__global const uint *restrict action, __global float *restrict lines,
+__kernel void policy_gather_masks(__global const uint *restrict action, __global float *restrict lines,
                                  __global const uchar *restrict initial, uint scans, uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;

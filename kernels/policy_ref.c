@@ -35,27 +35,27 @@ void policy_mask_reference(const struct host_args *args) {
   for (size_t i = 0; i < args->rows * args->actions; i++) ((float *)args->out[1])[i] = mask[i] != 0;
 }
 
-static bool recalled(const uint8_t *initial, const uint32_t *action, size_t scans, size_t place,
-                     size_t line) {
+static bool is_taken_before(const uint8_t *initial, const uint32_t *action, size_t scans, size_t place,
+                            size_t line) {
   bool taken = initial[line];
   for (size_t before = place; before >= scans;) taken |= action[before -= scans] == line;
   return taken;
 }
 
-void policy_recall_reference(const struct host_args *args) {
+void policy_gather_reference(const struct host_args *args) {
   for (size_t row = 0; row < args->rows; row++) {
     size_t place = ((const uint32_t *)args->in[0])[args->value[6].u + row];
     ((uint32_t *)args->out[3])[row] = ((const uint32_t *)args->in[1])[place];
     for (size_t line = 0; line < args->actions; line++)
       ((uint8_t *)args->out[4])[row * args->actions + line] =
-          recalled(args->in[5], args->in[2], args->value[7].u, place, line);
+          is_taken_before(args->in[5], args->in[2], args->value[7].u, place, line);
   }
 }
 
-void policy_recall_mask_reference(const struct host_args *args) {
+void policy_gather_masks_reference(const struct host_args *args) {
   for (size_t i = 0; i < args->rows * args->actions; i++)
     ((float *)args->out[1])[i] =
-        recalled(args->in[2], args->in[0], args->value[3].u, i / args->actions, i % args->actions);
+        is_taken_before(args->in[2], args->in[0], args->value[3].u, i / args->actions, i % args->actions);
 }
 
 /* ---- decisions ----------------------------------------------------------------------------------------- */
@@ -233,7 +233,7 @@ void policy_mask_prepare(struct host_args *args, struct random *random) {
   args->value[2].u = random_u32(random) % 4;
 }
 
-void policy_recall_prepare(struct host_args *args, struct random *random) {
+void policy_gather_prepare(struct host_args *args, struct random *random) {
   uint32_t rows = (uint32_t)args->rows + 3, width = (uint32_t)args->actions;
   for (uint32_t i = 0; i < rows; i++) {
     ((uint32_t *)args->in[0])[i] = random_u32(random) % rows;
@@ -243,7 +243,7 @@ void policy_recall_prepare(struct host_args *args, struct random *random) {
   args->value[7].u = rows / (1 + random_u32(random) % 16) + 1;
 }
 
-void policy_recall_mask_prepare(struct host_args *args, struct random *random) {
+void policy_gather_masks_prepare(struct host_args *args, struct random *random) {
   uint32_t rows = (uint32_t)args->rows, width = (uint32_t)args->actions;
   for (uint32_t i = 0; i < rows; i++)
     ((uint32_t *)args->in[0])[i] = random_u32(random) % 8 ? random_u32(random) % width : NO_LINE;

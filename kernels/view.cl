@@ -7,7 +7,7 @@
  * imaginary parts, the origin at (height / 2, width / 2). masked: the entries of a
  * mask, one a line or one a frequency; those that are not acquired are 0. 0: all are looked at. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-view_present(__global const uint *restrict slice, __global const uchar *restrict mask,
+view_frequencies(__global const uint *restrict slice, __global const uchar *restrict mask,
              __global const float2 *restrict kspace, __global const float *restrict unit,
              __global float *restrict planes, uint height, uint width, uint first, uint masked, uint rows) {
   uint row = (uint)get_group_id(0), pixels = height * width;

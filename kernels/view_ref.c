@@ -3,7 +3,7 @@
 #include "kernels/kernels.h"
 
 /* Frequency (y - height / 2, x - width / 2), which the column has at that place modulo height and width. */
-void view_present_reference(const struct host_args *args) {
+void view_frequencies_reference(const struct host_args *args) {
   const uint32_t *slice = args->in[0];
   const uint8_t *mask = args->in[1];
   long height = args->value[5].u, width = args->value[6].u;
@@ -24,7 +24,7 @@ void view_present_reference(const struct host_args *args) {
 }
 
 /* Rows of ENV hold one image where the planes of one are two. */
-void view_present_prepare(struct host_args *args, struct random *random) {
+void view_frequencies_prepare(struct host_args *args, struct random *random) {
   uint32_t height = 1 + random_u32(random) % ((uint32_t)args->height / 2);
   for (size_t row = 0; row < args->rows + 3; row++)
     ((uint32_t *)args->in[0])[row] = random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];

@@ -12,19 +12,19 @@ static void open_moving(struct run *run, const char *words) {
   open_run(run, false);
 }
 
-static float *column_of(struct run *run, struct feed *feed, unsigned column) {
-  struct world *world = feed->split->simulation.world;
+static float *column_of(struct run *run, struct minibatches *batches, unsigned column) {
+  struct world *world = batches->split->simulation.world;
   struct error error;
   size_t floats = world_column_bytes(world, column) / sizeof(float);
-  float *values = ARENA_NEW(run->arena, float, floats * feed->slices);
-  support_get(world, column, 0, feed->slices, values);
+  float *values = ARENA_NEW(run->arena, float, floats * batches->slices);
+  support_get(world, column, 0, batches->slices, values);
   assert_good(device_finish(&device, &error), &error);
   return values;
 }
 
 static void begin(struct run *run, uint32_t epoch) {
   struct error error;
-  assert_good(feed_epoch(&fitting_of(&run->training)->train, epoch, &error), &error);
+  assert_good(minibatch_epoch(&fitting_of(&run->training)->train, epoch, &error), &error);
 }
 
 static int drawn_shift(uint32_t word) {

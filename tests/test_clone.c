@@ -171,7 +171,9 @@ static void gradients_are_of_the_cross_entropy(void **state) {
   set_options(&run, CLONE_ORACLE, NULL);
   open_learning(&run);
   learn_step(&run.training);
-  clone_begin(&run.training);
+  const struct schedule *list = run.training.list;
+  struct world *world = training_world(&run.training);
+  list[LEARN_CLONE].system[0].run(world, &run.training);
   learning_of(&run.training)->rollout.update.value_weight = 0;
   struct graph *graph = run.training.policy.graph;
   int checked = 0;
@@ -184,7 +186,7 @@ static void gradients_are_of_the_cross_entropy(void **state) {
   float advantage[ROWS];
   read_rows(&run, ROLLOUT_advantage, advantage);
   for (size_t i = 0; i < ROWS; i++) assert_true(advantage[i] == 1);
-  clone_end(&run.training);
+  list[LEARN_IMITATE].system[list[LEARN_IMITATE].count - 1].run(world, &run.training);
   close_learning(&run);
 }
 
@@ -203,12 +205,12 @@ static void the_loss_falls(void **state) {
     run.options.learn.epochs = 2;
     open_learning(&run);
     run_learning(&run);
-    const struct history *looks = &run.training.looks;
-    double first = looks->value[LEARN_policy_loss][0], last = looks->value[LEARN_policy_loss][59];
+    const struct history *logged = &run.training.logged;
+    double first = logged->value[LEARN_policy_loss][0], last = logged->value[LEARN_policy_loss][59];
     print_message("cross-entropy %.3f, then %.3f\n", first, last);
     assert_true(first > 2.5 && last < 0.5 * first);
-    assert_true(fabs(looks->value[LEARN_rate][59] - 0.003) < 1e-9 && fabs(looks->value[LEARN_rate][60] - 0.001) < 1e-9);
-    assert_true(isnan(looks->value[LEARN_distinct][59]) && !isnan(looks->value[LEARN_distinct][60]));
+    assert_true(fabs(logged->value[LEARN_rate][59] - 0.003) < 1e-9 && fabs(logged->value[LEARN_rate][60] - 0.001) < 1e-9);
+    assert_true(isnan(logged->value[LEARN_distinct][59]) && !isnan(logged->value[LEARN_distinct][60]));
     close_learning(&run);
   }
 }
@@ -308,7 +310,7 @@ static void go_on(enum learn_clone clone, const char *whole, const char *cut, ui
   }
   assert_memory_equal(values[0], values[1], bytes);
   for (int v = 0; v < LEARN_explained; v++)
-    assert_memory_equal(runs[0].training.looks.value[v], runs[1].training.looks.value[v],
+    assert_memory_equal(runs[0].training.logged.value[v], runs[1].training.logged.value[v],
                         sizeof(double) * (TAUGHT + ROLLOUTS));
   for (int k = 0; k < 2; k++) close_learning(&runs[k]);
 }
@@ -352,7 +354,7 @@ static void masks_without_an_order_are_refused(void **state) {
   write_mask("other.h5", "lines", NULL, 0);
   refuse_learning(&run, "it has no dataset order");
   write_mask("other.h5", "spokes", order, 5);
-  refuse_learning(&run, "it is of spokes and acquisition.geometry is lines");
+  refuse_learning(&run, "is of spokes and acquisition.geometry is lines");
   write_mask("other.h5", "lines", order, 4);
   refuse_learning(&run, "it has 4 lines in its order, and the budget is 5");
   write_mask("other.h5", "lines", initial, 5);
@@ -360,7 +362,7 @@ static void masks_without_an_order_are_refused(void **state) {
   write_mask("other.h5", "lines", twice, 5);
   refuse_learning(&run, "entry 2 of its order is 3, which is no free line there");
   write_grown("other.h5", "lines", order, 6, 2 * N, N / 2 - 1);
-  refuse_learning(&run, "its mask is of 64 lines, and the scene has 32; name a mask that was grown at its data.size");
+  refuse_learning(&run, "holds 64 values; 32 are expected at data.size 32");
   write_grown("other.h5", "lines", order, 6, N, N / 2);
   refuse_learning(&run, "it was grown from other initial lines (3) than the scene has (3)");
   arena_close(run.arena);

@@ -14,7 +14,7 @@ enum { BUDGET = 4, ACTIONS_MOST = N * N };
 
 /* What a mask's training told, and its file holds. */
 struct grown {
-  size_t looks, first; /* steps told, and the number of the first one */
+  size_t logged, first; /* steps told, and the number of the first one */
   double score[BUDGET], action[BUDGET];
   const char *cut; /* a folder that gets the files as they are in the midst of step 3; NULL: none */
   const char *folder;
@@ -33,9 +33,9 @@ static void see(const struct training *trainer, const struct log_record *record,
   struct grown *grown = context;
   struct error error;
   if (strcmp(record->kind, "look")) return;
-  if (!grown->looks++) grown->first = trainer->done;
-  grown->score[trainer->done - 1] = trainer->looks.value[0][trainer->looks.count - 1];
-  grown->action[trainer->done - 1] = trainer->looks.value[1][trainer->looks.count - 1];
+  if (!grown->logged++) grown->first = trainer->done;
+  grown->score[trainer->done - 1] = trainer->logged.value[0][trainer->logged.count - 1];
+  grown->action[trainer->done - 1] = trainer->logged.value[1][trainer->logged.count - 1];
   if (!grown->cut || trainer->done != 3) return;
   assert_good(folder_make(grown->cut, &error), &error);
   copy_file(grown, "last.h5");
@@ -222,7 +222,7 @@ static void check_file(struct run *run, const struct brute *brute, const struct 
 static void check(struct run *run, const char *output) {
   struct brute brute;
   struct grown grown = grow(run, output, false);
-  assert_int_equal(grown.looks, BUDGET);
+  assert_int_equal(grown.logged, BUDGET);
   open_brute(&brute, run);
   for (uint32_t t = 0; t < BUDGET; t++) check_step(&brute, t, (uint32_t)grown.action[t], grown.score[t]);
   check_file(run, &brute, &grown, output);
@@ -309,7 +309,7 @@ static void goes_on(void **state) {
   assert_good(try_grow(&run, &whole, "whole", false, &error), &error);
   struct grown rest = grow(&run, "cut", true);
   assert_int_equal(rest.first, 3);
-  assert_int_equal(rest.looks, 2);
+  assert_int_equal(rest.logged, 2);
   assert_same(&run, "mask", N);
   assert_same(&run, "order", BUDGET);
   assert_same(&run, "log/look/score", BUDGET);

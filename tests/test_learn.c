@@ -201,11 +201,11 @@ static void weights_follow_their_schedules(void **state) {
   run.options.learn.entropy_floor = 0.01;
   open_learning(&run);
   run_learning(&run);
-  const struct history *looks = &run.training.looks;
+  const struct history *logged = &run.training.logged;
   for (size_t i = 0; i < ROLLOUTS; i++) {
     double progress = (double)i / ROLLOUTS, cosine = (1 + cos(acos(-1) * progress)) / 2;
-    assert_true(fabs(looks->value[LEARN_rate][i] - (0.001 - 0.0009 * progress)) < 1e-9);
-    assert_true(fabs(looks->value[LEARN_entropy_weight][i] - (0.01 + 0.02 * cosine)) < 1e-8);
+    assert_true(fabs(logged->value[LEARN_rate][i] - (0.001 - 0.0009 * progress)) < 1e-9);
+    assert_true(fabs(logged->value[LEARN_entropy_weight][i] - (0.01 + 0.02 * cosine)) < 1e-8);
   }
   close_learning(&run);
 }
@@ -219,7 +219,7 @@ static void a_finished_training_changes_nothing(void **state) {
   run.config.resume = true;
   open_learning(&run);
   assert_int_equal(run.training.done, ROLLOUTS);
-  assert_int_equal(run.training.looks.count, ROLLOUTS);
+  assert_int_equal(run.training.logged.count, ROLLOUTS);
   assert_int_equal(run.training.validations.count, 3);
   run_learning(&run);
   close_learning(&run);
@@ -397,7 +397,7 @@ static void decibels_are_not_scaled(void **state) {
   run.config.steps = ROWS;
   open_learning(&run);
   run_learning(&run);
-  double reward = run.training.looks.value[LEARN_reward][0];
+  double reward = run.training.logged.value[LEARN_reward][0];
   if (!(reward > 5 && reward < 60)) fail_msg("the reward of PSNR is %g", reward);
   close_learning(&run);
 }
@@ -683,9 +683,9 @@ static void damaged_values_are_refused(void **state) {
   training->done = ROLLOUTS + 1;
   refuse_saved(&run, "it has 8 rollouts, and 7 are wanted");
   training->done = ROLLOUTS;
-  training->looks.count = ROLLOUTS + 2;
+  training->logged.count = ROLLOUTS + 2;
   refuse_saved(&run, "log/look/rollouts is longer than its training");
-  training->looks.count = ROLLOUTS;
+  training->logged.count = ROLLOUTS;
   training->best = NAN;
   refuse_saved(&run, "it has best nan; expected a number from");
   training->best = INFINITY;

@@ -297,7 +297,7 @@ static void memory_is_left_for_the_mask(void **state) {
   device.facts.memory = before + whole * 3 / 4;
   assert_good(training_open(&run.training, &device, &run.options, &config, &error), &error);
   assert_true(run.training.reconstructor.batch < BATCH);
-  assert_good(feed_epoch(&fitting_of(&run.training)->train, 0, &error), &error);
+  assert_good(minibatch_epoch(&fitting_of(&run.training)->train, 0, &error), &error);
   fit_step(&run.training, 0, BATCH);
   assert_good(device_finish(&device, &error), &error);
   device.facts.memory = memory;

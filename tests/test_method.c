@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct toy {
-  struct feed train, validation;
+  struct minibatches train, validation;
   struct graph *graph;
   tensor in, out;
   struct loss loss;
@@ -99,7 +99,7 @@ static const struct system replay_toy = {
     .name = "replay_toy", .doc = "all that the replay holds", .reads = SET(ENV_rank), .run = run_replay};
 
 static void fill_update(struct training *training, struct schedule *schedule) {
-  feed_add_batch(&toy_of(training)->train, schedule);
+  minibatch_add(&toy_of(training)->train, schedule);
   schedule_add(schedule, &forward_toy, training);
   schedule_add(schedule, &learn_toy, training);
   schedule_add(schedule, &count_toy, training);
@@ -108,11 +108,7 @@ static void fill_update(struct training *training, struct schedule *schedule) {
 }
 
 static void fill_masks(struct training *training, struct schedule *schedule) {
-  feed_add_masks(&toy_of(training)->train, schedule);
-}
-
-static const struct schedule *masks_of(struct training *training) {
-  return &toy_of(training)->train.masks;
+  minibatch_add_masks(&toy_of(training)->train, schedule);
 }
 
 /* ---- its network ---------------------------------------------------------------------------------------- */
@@ -156,30 +152,30 @@ static const struct task_network network_toy = {
 
 /* ---- its task ------------------------------------------------------------------------------------------- */
 
-static struct feed *feed_of(const struct training *training, const struct split *split) {
+static struct minibatches *minibatches_of(const struct training *training, const struct split *split) {
   return split == &training->validation ? &toy_of(training)->validation : &toy_of(training)->train;
 }
 
 static bool describe(struct training *training, struct error *error) {
   struct toy *toy = toy_of(training);
-  struct feed_setup setup = {.batch = BATCH}, other = {.batch = BATCH, .validate = true};
-  return feed_describe(&toy->train, &training->train, &setup, training->arena, error) &&
-         feed_describe(&toy->validation, &training->validation, &other, training->arena, error);
+  struct minibatch_setup setup = {.batch = BATCH}, other = {.batch = BATCH, .validate = true};
+  return minibatch_describe(&toy->train, &training->train, &setup, training->arena, error) &&
+         minibatch_describe(&toy->validation, &training->validation, &other, training->arena, error);
 }
 
 static struct simulation_plan plan(const struct training *training, const struct split *split, size_t slices) {
-  return feed_plan(feed_of(training, split), slices);
+  return minibatch_plan(minibatches_of(training, split), slices);
 }
 
 static bool load(struct training *training, struct split *split, struct error *error) {
-  return feed_open(feed_of(training, split), error);
+  return minibatch_open(minibatches_of(training, split), error);
 }
 
 /* Of the two whole minibatches of every epoch. */
 static bool open_task(struct training *training, struct error *error) {
   training->each = training->save_every = 2;
   training->wanted = 2 * training->config.steps;
-  training->look_every = training->event_each = training->event_per = 1;
+  training->log_every = training->event_each = training->event_per = 1;
   training->work = BATCH;
   return loss_open(&toy_of(training)->loss, training->device, training->train.simulation.kernels, LOSS_MSE, N, N,
                    BATCH, error);
@@ -188,20 +184,20 @@ static bool open_task(struct training *training, struct error *error) {
 static void close_task(struct training *training) {
   struct toy *toy = toy_of(training);
   if (toy->loss.device) loss_close(&toy->loss);
-  feed_close(&toy->validation);
-  feed_close(&toy->train);
+  minibatch_close(&toy->validation);
+  minibatch_close(&toy->train);
 }
 
 static bool begin(struct training *training, uint64_t epoch, struct error *error) {
-  return feed_epoch(&toy_of(training)->train, (uint32_t)epoch, error);
+  return minibatch_epoch(&toy_of(training)->train, (uint32_t)epoch, error);
 }
 
 static void step(struct training *training) {
-  feed_deal(&toy_of(training)->train, training->done % training->each * BATCH, BATCH);
+  minibatch_select(&toy_of(training)->train, training->done % training->each * BATCH, BATCH);
   training_run_list(training, 1);
 }
 
-static bool look(struct training *training, double values[TRAINING_VALUES], struct error *error) {
+static bool log_update(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   struct toy *toy = toy_of(training);
   double each[BATCH];
   if (!loss_read(&toy->loss, BATCH, each, error)) return false;
@@ -216,11 +212,7 @@ static bool validate(struct training *training, double values[TRAINING_VALUES], 
   return true;
 }
 
-static const char *const *reads(const struct options *options) {
-  static const char *const keys[] = {"data.", "world.", NULL};
-  (void)options;
-  return keys;
-}
+static const char *const reads[] = {"data.", "world.", NULL};
 
 static const struct log_value values[] = {{"loss", "loss/train", "the loss"}, {NULL, NULL, NULL}};
 static const struct task task_toy = {
@@ -233,7 +225,8 @@ static const struct task task_toy = {
     .advice = "do nothing",
     .bytes = sizeof(struct toy),
     .networks = {&network_toy},
-    .lists = {{"masks", "before every epoch", .unit = true, .fill = fill_masks, .other = masks_of},
+    .lists = {{"masks", "before every epoch", .unit = true, .fill = fill_masks,
+               .in_own = offsetof(struct toy, train.masks)},
               {"update", "for every minibatch", .unit = true, .fill = fill_update}},
     .train = {"look", values, 1},
     .validation = {"validation", values, 1},
@@ -246,7 +239,7 @@ static const struct task task_toy = {
     .close = close_task,
     .begin = begin,
     .step = step,
-    .look = look,
+    .log = log_update,
     .validate = validate};
 
 static bool try_toy(struct training *training, const struct options *options, const char *folder_of_toy,
@@ -290,9 +283,9 @@ static void it_learns_and_goes_on(void **state) {
   set_options(&options, arena);
   open_toy(&whole, &options, support_path(&folder, "toy"), 6, false);
   run_toy(&whole);
-  const struct history *looks = &whole.looks;
-  assert_int_equal(looks->count, 12);
-  assert_true(looks->value[0][11] < 0.8 * looks->value[0][0]);
+  const struct history *logged = &whole.logged;
+  assert_int_equal(logged->count, 12);
+  assert_true(logged->value[0][11] < 0.8 * logged->value[0][0]);
   open_toy(&half, &options, support_path(&folder, "toy_halves"), 2, false);
   run_toy(&half);
   training_close(&half);
@@ -306,7 +299,7 @@ static void it_learns_and_goes_on(void **state) {
   assert_true(quality[0][0] > 0);
   assert_int_equal(toy_of(&whole)->replayed, 5 * (3 + 4 + 5 + 6 + 7 + 8 + 9 + 10));
   assert_int_equal(toy_of(&rest)->replayed, toy_of(&whole)->replayed);
-  assert_memory_equal(looks->value[0], rest.looks.value[0], sizeof(double) * 12);
+  assert_memory_equal(logged->value[0], rest.logged.value[0], sizeof(double) * 12);
   training_close(&whole);
   training_close(&rest);
   arena_close(arena);
@@ -336,7 +329,7 @@ static void its_log_is_drawn(void **state) {
   assert_string_equal(panels.chart[0].across, "epoch");
   assert_string_equal(panels.chart[0].up, "loss");
   assert_int_equal(panels.chart[0].line_count, 2);
-  has_line(&panels.chart[0].lines[0], "training", 6, 0.5, toy.looks.value[0]);
+  has_line(&panels.chart[0].lines[0], "training", 6, 0.5, toy.logged.value[0]);
   has_line(&panels.chart[0].lines[1], "validation", 3, 1, toy.validations.value[0]);
   assert_true(panels.chart[0].from == 0 && panels.chart[0].to == 3);
   assert_good(curves_draw(&toy, &error), &error);
@@ -351,7 +344,7 @@ static bool is_uniform(const struct options *options) {
 
 /* A task that says its curves gets these, by its options, and one that counts no epochs its own axis. */
 static void a_task_says_its_curves(void **state) {
-  static const struct log_curve curves[] = {{"%s", "looks", .looks = true, .minus = true},
+  static const struct log_curve curves[] = {{"%s", "logged", .logged = true, .minus = true},
                                                 {"%s", "hidden", .shown = is_uniform},
                                                 {"loss", "validation", .validation = true},
                                                 {.up = NULL}};
@@ -371,7 +364,7 @@ static void a_task_says_its_curves(void **state) {
   assert_string_equal(panels.chart[0].up, "SSIM");
   assert_string_equal(panels.chart[0].across, "updates of 5 images");
   assert_int_equal(panels.chart[0].line_count, 1);
-  assert_true(panels.chart[0].lines[0].y[3] == -toy.looks.value[0][3]);
+  assert_true(panels.chart[0].lines[0].y[3] == -toy.logged.value[0][3]);
   assert_true(panels.chart[0].lines[0].x[3] == 4 && panels.chart[0].to == 4);
   assert_string_equal(panels.chart[1].lines[0].name, "validation");
   toy.task = &task_toy;

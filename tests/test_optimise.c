@@ -98,7 +98,7 @@ static void check_steps(struct device *device, const struct optimiser_setup *set
   for (int step = 1; step <= STEPS; step++) {
     for (int i = 0; i < COUNT; i++) gradient[i] = (float)(random_normal(&random) * pow(10, step - 4));
     device_write(device, bench.weight->gradient, 0, sizeof gradient, gradient);
-    bench.optimiser.rate = optimise_step_rate(setup->rate, 0.5, 2, (uint32_t)step - 1);
+    bench.optimiser.rate = rate_at(&(struct rate_schedule){.factor = 0.5, .every = 2}, setup->rate, (uint64_t)step - 1);
     step_scalars(setup, expected, gradient, bench.optimiser.rate, step);
     optimise_step(&bench.optimiser);
     check_values(&bench, expected, step);
@@ -177,14 +177,14 @@ static void test_gaps(void **state) {
 }
 
 static void test_schedules(void **state) {
-  static const uint32_t milestones[] = {10, 20, 30};
+  const struct rate_schedule steps = {.factor = 0.1, .every = 40}, milestones = {.factor = 0.5, .milestones = "10,20,30"};
   (void)state;
-  assert_true(fabs(optimise_step_rate(1e-3, 0.1, 40, 39) - 1e-3) < 1e-15);
-  assert_true(fabs(optimise_step_rate(1e-3, 0.1, 40, 40) - 1e-4) < 1e-15);
-  assert_true(fabs(optimise_step_rate(1e-3, 0.1, 40, 80) - 1e-5) < 1e-15);
-  assert_true(fabs(optimise_milestone_rate(1, 0.5, milestones, 3, 9) - 1) < 1e-15);
-  assert_true(fabs(optimise_milestone_rate(1, 0.5, milestones, 3, 10) - 0.5) < 1e-15);
-  assert_true(fabs(optimise_milestone_rate(1, 0.5, milestones, 3, 99) - 0.125) < 1e-15);
+  assert_true(fabs(rate_at(&steps, 1e-3, 39) - 1e-3) < 1e-15);
+  assert_true(fabs(rate_at(&steps, 1e-3, 40) - 1e-4) < 1e-15);
+  assert_true(fabs(rate_at(&steps, 1e-3, 80) - 1e-5) < 1e-15);
+  assert_true(fabs(rate_at(&milestones, 1, 9) - 1) < 1e-15);
+  assert_true(fabs(rate_at(&milestones, 1, 10) - 0.5) < 1e-15);
+  assert_true(fabs(rate_at(&milestones, 1, 99) - 0.125) < 1e-15);
 }
 
 int main(void) {

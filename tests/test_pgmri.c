@@ -87,14 +87,14 @@ static void open_bench(struct bench *bench, struct device *device, struct config
   assert_good(simulation_set(&bench->simulation, &bench->acquisition, &sampler_policy, &error), &error);
   support_fill_slices(bench->simulation.world, (uint32_t)config.slices);
   open_policy(bench, device, config.batch);
-  struct trajectories_setup setup = {.simulation = &bench->simulation,
-                                     .batch = BATCH,
-                                     .minibatches = MINIBATCHES,
-                                     .draws = config.draws,
-                                     .greedy = config.greedy,
-                                     .baseline = !config.no_baseline,
-                                     .gamma = gamma_};
-  trajectories_open(&bench->trajectories, &setup);
+  bench->trajectories.setup = (struct trajectories_setup){.simulation = &bench->simulation,
+                                                          .batch = BATCH,
+                                                          .minibatches = MINIBATCHES,
+                                                          .draws = config.draws,
+                                                          .greedy = config.greedy,
+                                                          .baseline = !config.no_baseline,
+                                                          .gamma = gamma_};
+  trajectories_open(&bench->trajectories);
   open_list(bench, &bench->play, trajectories_add_play);
   open_list(bench, &bench->gradient_list, trajectories_add_gradient);
 }
@@ -215,7 +215,7 @@ static void present_states(struct bench *bench, struct exact *exact) {
 static void see_states(struct bench *bench, struct exact *exact) {
   struct world *world = bench->simulation.world;
   float logits[STATES][N];
-  kernel_run(world_kernels(world), "pgmri_present", STATES,
+  kernel_run(world_kernels(world), "pgmri_input", STATES,
              ARGS(arg_buffer(ARG_IN, ELEMENT_U32, world_memory(world, ENV_slice)),
                   graph_arg(ARG_IN, world_memory(world, ENV_reconstruction)), graph_arg(ARG_IN, world_memory(world, SLICE_mean)),
                   graph_arg(ARG_IN, world_memory(world, SLICE_std)), graph_arg(ARG_OUT, bench->policy.input), arg_u32(0)));

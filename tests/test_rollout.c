@@ -44,7 +44,7 @@ static void open_policy(struct bench *bench, struct device *device, size_t batch
 }
 
 /* `launch` scans at a time. */
-static void open_setup(struct bench *bench, struct device *device, const struct rollout_setup *wanted,
+static void open_setup(struct bench *bench, struct device *device, const struct rollout *wanted,
                        size_t batch, enum reward_form form) {
   size_t scans = wanted->scans, launch = wanted->launch;
   struct error error;
@@ -63,9 +63,9 @@ static void open_setup(struct bench *bench, struct device *device, const struct 
   assert_good(simulation_set(&bench->simulation, &acquisition, &sampler_policy, &error), &error);
   support_fill_slices(bench->simulation.world, SLICES);
   open_policy(bench, device, batch);
-  struct rollout_setup setup = *wanted;
-  setup.simulation = &bench->simulation;
-  rollout_open(&bench->rollout, &setup);
+  bench->rollout = *wanted;
+  bench->rollout.simulation = &bench->simulation;
+  rollout_open(&bench->rollout);
   schedule_open(&bench->list, &component_schema);
   rollout_add_play(&bench->rollout, &bench->list, NULL);
   assert_good(schedule_close(&bench->list, &error), &error);
@@ -74,7 +74,7 @@ static void open_setup(struct bench *bench, struct device *device, const struct 
 
 static void open_launches(struct bench *bench, struct device *device, size_t scans, size_t launch,
                           size_t batch, enum reward_form form) {
-  struct rollout_setup setup = {.scans = scans, .launch = launch, .gamma = 0.9, .lambda = 0.95};
+  struct rollout setup = {.scans = scans, .launch = launch, .gamma = 0.9, .lambda = 0.95};
   open_setup(bench, device, &setup, batch, form);
 }
 
@@ -196,7 +196,7 @@ static void advantages_are_as_defined(void **state) {
 /* Scans in a row share a slice, in launches that split groups too, and draw for themselves. */
 static void scans_of_a_group_share_a_slice(void **state) {
   enum { SCANS = 12, GROUP = 3 };
-  struct rollout_setup setup = {.scans = SCANS, .launch = 5, .gamma = 1, .lambda = 1, .group = GROUP};
+  struct rollout setup = {.scans = SCANS, .launch = 5, .gamma = 1, .lambda = 1, .group.members = GROUP};
   struct bench bench;
   open_setup(&bench, *state, &setup, 5, REWARD_SPARSE);
   for (size_t round = 0; round < 3; round++) {
@@ -237,12 +237,12 @@ static void groups_are_the_baseline(void **state) {
   for (int k = 0; k < 4; k++) {
     bool critic = k / 2;
     struct bench bench;
-    struct rollout_setup setup = {.scans = 12,
-                                  .launch = 12,
-                                  .gamma = 0.9,
-                                  .lambda = 0.95,
-                                  .group = 4,
-                                  .baseline = critic ? BASELINE_GROUP_CRITIC : BASELINE_GROUP};
+    struct rollout setup = {.scans = 12,
+                            .launch = 12,
+                            .gamma = 0.9,
+                            .lambda = 0.95,
+                            .group.members = 4,
+                            .baseline = critic ? BASELINE_GROUP_CRITIC : BASELINE_GROUP};
     open_setup(&bench, *state, &setup, 12, forms[k % 2]);
     play(&bench);
     check_group(&bench, critic);
@@ -259,7 +259,7 @@ static void facts_are_as_defined(void **state) {
   uint64_t mask[4];
   struct simulation simulation = {.acquisition = {.shape = {N, N, N}}};
   struct rollout rollout = {
-      .simulation = &simulation, .scans = 4, .steps = 2, .rows = 8, .group = {.members = 2}};
+      .simulation = &simulation, .scans = 4, .steps = 2, .rows = 8, .group.members = 2};
   struct rollout_copy copy = {reward, value, target, advantage, action, sum, square, count, mask};
   struct rollout_facts facts = rollout_facts(&copy, &rollout);
   (void)state;
@@ -321,8 +321,8 @@ static void updates_do_not_depend_on_the_launch(void **state) {
   float *gradients[2];
   struct bench bench[2];
   for (int k = 0; k < 2; k++) {
-    struct rollout_setup setup = {
-        .scans = 30, .launch = k ? 30 : 7, .gamma = 0.9, .lambda = 0.95, .normalise = true};
+    struct rollout setup = {
+        .scans = 30, .launch = k ? 30 : 7, .gamma = 0.9, .lambda = 0.95, .normalises = true};
     open_setup(&bench[k], *state, &setup, 16, REWARD_SPARSE);
     const struct graph *graph = bench[k].policy.graph;
     gradients[k] = ARENA_NEW(bench[k].arena, float, graph->elements);
@@ -344,7 +344,7 @@ static void advantages_are_normalised_in_every_update(void **state) {
   struct bench bench;
   uint32_t order[ROWS];
   float found[ROWS];
-  struct rollout_setup setup = {.scans = 6, .launch = 6, .gamma = 0.9, .lambda = 0.95, .normalise = true};
+  struct rollout setup = {.scans = 6, .launch = 6, .gamma = 0.9, .lambda = 0.95, .normalises = true};
   open_setup(&bench, *state, &setup, 4, REWARD_SPARSE);
   play(&bench);
   const float *advantage = read_rows(&bench, ROLLOUT_advantage);

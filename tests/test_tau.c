@@ -146,15 +146,15 @@ static void run_in_one(struct whole *whole, struct run *run) {
 }
 
 static void deal(struct run *run, size_t images) {
-  struct feed *feed = &fitting_of(&run->training)->train;
+  struct minibatches *batches = &fitting_of(&run->training)->train;
   struct error error;
   struct schedule *schedule = ARENA_NEW(run->arena, struct schedule, 1);
   schedule_open(schedule, &component_schema);
-  feed_add_batch(feed, schedule);
+  minibatch_add(batches, schedule);
   assert_good(schedule_close(schedule, &error), &error);
-  feed_deal(feed, 0, images);
-  reconstructor_bind(&run->training.reconstructor, feed->split->simulation.world);
-  schedule_run(schedule, feed->split->simulation.world);
+  minibatch_select(batches, 0, images);
+  reconstructor_bind(&run->training.reconstructor, batches->split->simulation.world);
+  schedule_run(schedule, batches->split->simulation.world);
 }
 
 /* An update's gradients, the parameters left as they are. Of the reconstructor also what its last pass alone
@@ -182,7 +182,7 @@ static struct gradients run_update(struct run *run) {
   for (steps.step = steps.tau->steps; steps.step; steps.step--) {
     system_backward_sampler.run(training_world(training), &steps);
     if (!steps.tau->adaptive) break;
-    system_look_back.run(training_world(training), &steps);
+    system_backward_reconstruction.run(training_world(training), &steps);
   }
   found.network = read_gradients(run, reconstructor->graph);
   found.sampler = read_gradients(run, tau_parameters(training_tau(training)));
@@ -475,7 +475,7 @@ static void check_room(void (*set)(struct run *run, const char *output), bool fu
   assert_int_equal(device.bytes, before);
   assert_good(open_within(&run, whole * 3 / 4, &error), &error);
   assert_true(run.training.reconstructor.batch < ROOM);
-  assert_good(feed_epoch(&fitting_of(&run.training)->train, 0, &error), &error);
+  assert_good(minibatch_epoch(&fitting_of(&run.training)->train, 0, &error), &error);
   fit_step(&run.training, 0, ROOM);
   assert_good(device_finish(&device, &error), &error);
   training_close(&run.training);

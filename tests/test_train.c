@@ -32,7 +32,7 @@ static void mixtures_are_the_published_ones(void **state) {
   } expected[] = {{32, 0}, {21, 0.1028}, {16, 0.1429}, {21, 0.0031}, {16, 0.0476}, {16, 0}};
   struct run run;
   struct split split = {0};
-  struct feed feed = {.split = &split};
+  struct minibatches batches = {.split = &split};
   struct error error;
   (void)state;
   set_options(&run, NULL);
@@ -40,20 +40,20 @@ static void mixtures_are_the_published_ones(void **state) {
   split.options.data.size = option_square(128);
   split.options.train.accelerations = "4,4,4,6,6,8";
   split.options.train.initial_accelerations = "4,6,8,6,8,8";
-  assert_good(feed_pairs(&feed, &error), &error);
-  assert_int_equal(feed.pairs, 6);
+  assert_good(minibatch_pairs(&batches, &error), &error);
+  assert_int_equal(batches.pairs, 6);
   for (size_t p = 0; p < 6; p++) {
-    assert_int_equal(feed.pair[p].initial_lines, expected[p].lines);
-    assert_true(fabs(feed_chance(&feed.pair[p]) - expected[p].chance) < 1e-4);
-    assert_int_equal(feed.pair[p].initial_lines + feed.pair[p].budget, 128 / feed.pair[p].acceleration);
+    assert_int_equal(batches.pair[p].initial_lines, expected[p].lines);
+    assert_true(fabs(minibatch_chance(&batches.pair[p]) - expected[p].chance) < 1e-4);
+    assert_int_equal(batches.pair[p].initial_lines + batches.pair[p].budget, 128 / batches.pair[p].acceleration);
   }
   arena_close(run.arena);
 }
 
-static void read_masks(struct feed *feed, uint32_t epoch, uint8_t mask[SLICES][N]) {
+static void read_masks(struct minibatches *batches, uint32_t epoch, uint8_t mask[SLICES][N]) {
   struct error error;
-  assert_good(feed_epoch(feed, epoch, &error), &error);
-  support_get(feed->split->simulation.world, EPOCH_mask, 0, SLICES, mask);
+  assert_good(minibatch_epoch(batches, epoch, &error), &error);
+  support_get(batches->split->simulation.world, EPOCH_mask, 0, SLICES, mask);
 }
 
 /* The central lines always, the others as often as their chance says: within 4.5 deviations. */
@@ -87,23 +87,23 @@ static void masks_are_fresh_in_training_and_fixed_in_validation(void **state) {
   (void)state;
   set_options(&run, NULL);
   open_run(&run, false);
-  struct feed *feed = &fitting_of(&run.training)->train;
+  struct minibatches *batches = &fitting_of(&run.training)->train;
   for (uint32_t epoch = 0; epoch < 2; epoch++) {
-    read_masks(feed, epoch, mask[epoch]);
-    support_get(feed->split->simulation.world, EPOCH_slice, 0, SLICES, slice[epoch]);
+    read_masks(batches, epoch, mask[epoch]);
+    support_get(batches->split->simulation.world, EPOCH_slice, 0, SLICES, slice[epoch]);
   }
   assert_memory_not_equal(mask[0], mask[1], sizeof mask[0]);
   assert_memory_not_equal(slice[0], slice[1], sizeof slice[0]);
   unsigned all = 0;
   for (int i = 0; i < SLICES; i++) all |= 1u << slice[1][i];
   assert_int_equal(all, (1u << SLICES) - 1);
-  feed = &fitting_of(&run.training)->validation;
+  batches = &fitting_of(&run.training)->validation;
   for (uint32_t epoch = 0; epoch < 2; epoch++) {
     struct error error;
-    assert_good(feed_epoch(feed, epoch, &error), &error);
-    support_get(feed->split->simulation.world, EPOCH_mask, 0, feed->slices, mask[epoch]);
+    assert_good(minibatch_epoch(batches, epoch, &error), &error);
+    support_get(batches->split->simulation.world, EPOCH_mask, 0, batches->slices, mask[epoch]);
   }
-  assert_memory_equal(mask[0], mask[1], feed->slices * N);
+  assert_memory_equal(mask[0], mask[1], batches->slices * N);
   close_run(&run);
 }
 
@@ -214,7 +214,7 @@ static void check_update(const char *augment) {
   open_run(&run, false);
   size_t elements = run.training.reconstructor.graph->elements;
   const float *before = read_parameters(&run);
-  assert_good(feed_epoch(&fitting_of(&run.training)->train, 0, &error), &error);
+  assert_good(minibatch_epoch(&fitting_of(&run.training)->train, 0, &error), &error);
   fit_step(&run.training, 0, BATCH);
   const float *after = read_parameters(&run), *input = make_input(&run);
   const float *expected = step_by_hand(&run, input); /* the environments still hold the batch's slices */
@@ -263,7 +263,7 @@ static void a_step_allocates_nothing(void **state) {
   set_options(&run, NULL);
   run.options.train.clip = 1;
   open_run(&run, false);
-  assert_good(feed_epoch(&fitting_of(&run.training)->train, 0, &error), &error);
+  assert_good(minibatch_epoch(&fitting_of(&run.training)->train, 0, &error), &error);
   fit_step(&run.training, 0, BATCH);
   uint64_t allocations = device.allocations, bytes = device.bytes;
   for (int i = 0; i < 3; i++) fit_step(&run.training, 0, BATCH);
@@ -313,21 +313,23 @@ static void going_on_equals_never_stopping(void **state) {
   check_going_on(set_options, graph_of);
 }
 
+static double rate_of(const struct options *options, uint64_t epoch) {
+  const struct rate_schedule rates = fit_rates(options);
+  return rate_at(&rates, 1, epoch);
+}
+
 static void rates_follow_the_schedule(void **state) {
   struct run run;
   (void)state;
   set_options(&run, NULL);
   run.options.train.rate = 1;
   run.options.train.rate_every = 2;
-  struct fitting fitting = {0};
-  run.training = (struct training){.task = &task_reconstructor, .options = &run.options, .own = &fitting};
-  assert_true(fabs(fit_rate(&run.training, 1, 1) - 1) < 1e-12);
-  assert_true(fabs(fit_rate(&run.training, 1, 5) - 0.01) < 1e-12);
+  assert_true(fabs(rate_of(&run.options, 1) - 1) < 1e-12);
+  assert_true(fabs(rate_of(&run.options, 5) - 0.01) < 1e-12);
   run.options.train.schedule = SCHEDULE_MILESTONES;
-  fitting_of(&run.training)->milestone[0] = 3;
-  fitting_of(&run.training)->milestones = 1;
-  assert_true(fabs(fit_rate(&run.training, 1, 2) - 1) < 1e-12);
-  assert_true(fabs(fit_rate(&run.training, 1, 3) - 0.1) < 1e-12);
+  run.options.train.milestones = "3";
+  assert_true(fabs(rate_of(&run.options, 2) - 1) < 1e-12);
+  assert_true(fabs(rate_of(&run.options, 3) - 0.1) < 1e-12);
   arena_close(run.arena);
 }
 
@@ -741,14 +743,14 @@ static void a_log_goes_on_less_often(void **state) {
   run.options.train.batch = run.options.train.log_every = run.options.train.epochs = 1;
   open_run(&run, false);
   run_epochs(&run);
-  size_t looks = run.training.looks.count;
-  assert_int_equal(looks, fitting_of(&run.training)->train.slices);
+  size_t logged = run.training.logged.count;
+  assert_int_equal(logged, fitting_of(&run.training)->train.slices);
   training_close(&run.training);
   run.options.train.log_every = 1000;
   run.options.train.epochs = 4;
   open_run(&run, true);
   run_epochs(&run);
-  assert_int_equal(run.training.looks.count, looks + 3);
+  assert_int_equal(run.training.logged.count, logged + 3);
   close_run(&run);
 }
 

@@ -53,7 +53,7 @@ void open_run(struct run *run, bool resume) {
 void start_run(struct run *run) {
   struct error error;
   open_run(run, false);
-  assert_good(feed_epoch(&fitting_of(&run->training)->train, 0, &error), &error);
+  assert_good(minibatch_epoch(&fitting_of(&run->training)->train, 0, &error), &error);
 }
 
 void close_run(struct run *run) {
@@ -102,7 +102,7 @@ void run_steps(struct run *run, uint32_t first, size_t images) {
   world_set_rows(world, TABLE_ENV, images);
   for (; steps.step < tau->steps; steps.step++) {
     system_forward_sampler.run(world, &steps);
-    if (tau->adaptive) system_look.run(world, &steps);
+    if (tau->adaptive) system_forward_reconstruction.run(world, &steps);
   }
   system_forward_last.run(world, &steps);
 }
@@ -131,7 +131,7 @@ static void compare_runs(struct run *whole, struct run *rest, const struct graph
   assert_memory_equal(read_floats(whole->arena, a->values, a->elements),
                       read_floats(rest->arena, b->values, b->elements), sizeof(float) * a->elements);
   const struct training *one = &whole->training, *other = &rest->training;
-  compare_histories(&one->looks, &other->looks, 3);
+  compare_histories(&one->logged, &other->logged, 3);
   compare_histories(&one->validations, &other->validations, EPOCH_VALUES);
   assert_int_equal(one->optimiser.step, other->optimiser.step);
 }

@@ -1,13 +1,18 @@
 #include "engine/ecs/schedule.h"
 
-#include "engine/base/log.h"
+#include "engine/ecs/trace.h"
 
 #include <stdarg.h>
 
 const struct system system_end = {.name = "end", .doc = "of what is repeated"};
 
 static bool is_end(const struct system *system) {
-  return !system->run && !system->next && !system->list;
+  return system->doc == system_end.doc;
+}
+
+/* What the host does between lists: it is told, not run. */
+static bool is_host(const struct system *system) {
+  return !system->run && !system->next && !system->list && !is_end(system);
 }
 
 /* A loop over the rows that follow it; that over a list of another world is one row. */
@@ -83,7 +88,7 @@ static bool check_use(const struct schedule *schedule, const struct system *syst
   component_set loaded = (system->writes | system->parts) & schema_kept(schema, KEEP_SCENE);
   REQUIRE(!(system->writes & system->parts), "system %s writes %s, in part or as a whole", system->name,
           schema_first(schema, system->writes & system->parts));
-  if (unwritten)
+  if (unwritten && !is_host(system))
     return fail(error, "system %s reads %s, which nothing before it in the step has written", system->name,
                 schema_first(schema, unwritten));
   if (loaded && !system->loads)
@@ -119,7 +124,7 @@ bool schedule_close(struct schedule *schedule, struct error *error) {
     if (is_end(system)) end_loop(&walk, schema, open[depth], depth);
     if (is_loop(system)) open[depth] = system;
     if (!check_use(schedule, system, written_at_all(&walk, depth), error)) return false;
-    schedule->carried |= system->reads & ~walk.whole & ~elsewhere;
+    if (!is_host(system)) schedule->carried |= system->reads & ~walk.whole & ~elsewhere;
     schedule->takes |= system->reads & ~walk.whole;
     schedule->gives |= system->writes | system->parts;
     schedule->touched |= system->reads | system->writes | system->parts;
@@ -188,6 +193,7 @@ static void run_inner(const struct run *run, int place) {
 
 static bool run_row(struct run *run, int place, size_t turn) {
   const struct system *system = &run->schedule->system[place];
+  REQUIRE(!is_host(system), "list %s tells of %s, which the host does", run->name, system->name);
   if (system->next && !system->next(run->world, system->context, turn)) return false;
   if (system->run) system->run(run->world, system->context);
   if (system->list) run_inner(run, place);
@@ -250,7 +256,7 @@ static void print_rows(const struct schedule *schedule, int around, FILE *file) 
     const struct system *system = &schedule->system[i];
     int depth = around + schedule->depth[i];
     if (is_end(system)) continue;
-    fprintf(file, "%*s%s%s: %s\n", 2 * depth, "", system->next ? "repeat " : "", system->name, system->doc);
+    fprintf(file, "%*s%s%s: %s\n", 2 * depth, "", system->next ? "repeat " : is_host(system) ? "host " : "", system->name, system->doc);
     print_set(schedule, depth, "reads", system->reads, file);
     print_set(schedule, depth, "writes", system->writes, file);
     print_set(schedule, depth, "parts", system->parts, file);
@@ -268,54 +274,26 @@ void schedule_print(const struct schedule *schedule, FILE *file) {
 
 /* ---- as JSON -------------------------------------------------------------------------------------------- */
 
+enum { PLACE_TEXT = 64 };
+
 /* "3", or "3.1" of a list that is row 3 of another. */
-static void print_place(const struct place *place, const char *separator, FILE *file) {
-  if (place->around) print_place(place->around, separator, file);
-  fprintf(file, "%s%d", place->around ? separator : "", place->at);
-}
-
-static void print_set_json(const struct schema *schema, const char *word, component_set set, FILE *file) {
-  const char *separator = "";
-  fprintf(file, ",\"%s\":\"", word);
-  for (size_t c = 0; c < schema->component_count; c++)
-    if (set & SET(c)) {
-      const struct component_desc *row = &schema->components[c];
-      fprintf(file, "%s%s.%s", separator, schema->table_names[row->table], row->name);
-      separator = " ";
-    }
-  fputc('"', file);
-}
-
-static void print_text(const char *word, const char *text, FILE *file) {
-  fprintf(file, ",\"%s\":", word);
-  json_text(file, text);
-}
-
-static void print_kernels(const struct system *system, FILE *file) {
-  fprintf(file, ",\"kernels\":\"");
-  for (int k = 0; k < SYSTEM_KERNELS_MOST && system->kernels[k]; k++)
-    fprintf(file, "%s%s", k ? " " : "", system->kernels[k]);
-  fputc('"', file);
+static int write_place(const struct place *place, char text[PLACE_TEXT], char separator) {
+  int used = place->around ? write_place(place->around, text, separator) : 0;
+  if (used) text[used++] = separator;
+  return used + snprintf(text + used, (size_t)(PLACE_TEXT - used), "%d", place->at);
 }
 
 /* With the columns of this use: what it declared, or has asked for. */
-static void print_json(const struct schema *schema, const char *stage, const char *list, const struct place *place,
-                       const struct world_use *use, FILE *file) {
-  const struct system *system = use->system;
-  fprintf(file, "{\"stage\":");
-  json_text(file, stage);
-  print_text("list", list, file);
-  fprintf(file, ",\"place\":\"");
-  print_place(place, ".", file);
-  fprintf(file, "\",\"depth\":%d", place->depth);
-  print_text("name", system->name, file);
-  print_text("kind", system->next ? "loop" : system->list ? "list" : "system", file);
-  print_text("doc", system->doc, file);
-  print_set_json(schema, "reads", use->reads & system->reads, file);
-  print_set_json(schema, "writes", use->writes & system->writes, file);
-  print_set_json(schema, "parts", use->writes & system->parts, file);
-  print_kernels(system, file);
-  fputs("}\n", file);
+static void print_use(const struct schema *schema, const char *stage, const char *list, const struct place *place,
+                      const struct world_use *use, FILE *file) {
+  char at[PLACE_TEXT];
+  write_place(place, at, '.');
+  trace_print(schema, &(struct trace_place){stage, list, at, place->depth}, use->system, use->reads, use->writes, file);
+}
+
+static void print_host(const struct schema *schema, const char *stage, const struct system *system, FILE *file) {
+  trace_print(schema, &(struct trace_place){stage, TRACE_HOST, "", 0}, system, system->reads,
+              system->writes | system->parts, file);
 }
 
 static void print_rows_json(const struct schedule *schedule, const char *stage, const char *list,
@@ -325,7 +303,10 @@ static void print_rows_json(const struct schedule *schedule, const char *stage, 
     const struct place place = place_of(schedule, i, inside);
     const struct world_use use = {
         .system = system, .reads = system->reads, .writes = system->writes | system->parts};
-    if (!is_end(system)) print_json(schedule->schema, stage, list, &place, &use, file);
+    if (is_host(system))
+      print_host(schedule->schema, stage, system, file);
+    else if (!is_end(system))
+      print_use(schedule->schema, stage, list, &place, &use, file);
     if (system->list) print_rows_json(system->list, stage, list, &place, file);
   }
 }
@@ -342,7 +323,7 @@ static void trace(const struct run *run) {
   for (int i = 0; i < run->schedule->count; i++) {
     const struct place place = place_of(run->schedule, i, run->inside);
     if (run->use[i].system)
-      print_json(run->schedule->schema, stage ? stage : "", run->name, &place, &run->use[i], file);
+      print_use(run->schedule->schema, stage ? stage : "", run->name, &place, &run->use[i], file);
   }
   fclose(file);
 }
@@ -350,8 +331,9 @@ static void trace(const struct run *run) {
 /* ---- as a graph ----------------------------------------------------------------------------------------- */
 
 static void print_node(const struct place *place, FILE *file) {
-  fputc('s', file);
-  print_place(place, "_", file);
+  char at[PLACE_TEXT];
+  write_place(place, at, '_');
+  fprintf(file, "s%s", at);
 }
 
 static void print_arrow(const struct schedule *schedule, int from, int to, const struct place *inside, FILE *file) {

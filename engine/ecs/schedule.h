@@ -6,9 +6,11 @@
  * whole after it, in the tables that it covers. A row may be a list over another world: it is closed before, and what it
  * takes from and gives to the world around it is declared by its row.
  *
+ * A row without `run` is what the host does between lists (world_enter): a list of such rows is described, not run.
+ *
  * A list has a name, by which those who describe it without running it call it too. Where the guard is strict and
- * L2SR_TRACE names a file, what ran is appended to it: a line of schedule_print_json for every system of every run, with
- * the columns that it asked for. */
+ * L2SR_TRACE names a file, what ran is appended to it: a line of schedule_print_json for every system of every run, and
+ * for what the host did, with the columns that were asked for. What the host loads (`loads`) is not. */
 #ifndef L2SR_ENGINE_SCHEDULE_H
 #define L2SR_ENGINE_SCHEDULE_H
 

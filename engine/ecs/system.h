@@ -14,7 +14,7 @@ struct system {
   component_set reads, writes;
   component_set parts;                             /* written in some rows: the others stay */
   uint32_t covers;                                 /* of a loop: tables of which its turns go over all rows, a bit each */
-  bool loads;                                      /* it fills loaded columns (KEEP_SCENE) */
+  bool loads;                                      /* it fills loaded columns (KEEP_SCENE), or reads what was loaded */
   const char *kernels[SYSTEM_KERNELS_MOST];        /* the kernels that run launches */
   void (*run)(struct world *world, void *context); /* enqueues; never waits, never allocates */
   /* Makes the row a loop, in place of run: the systems that follow, up to system_end, are repeated while this

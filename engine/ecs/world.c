@@ -1,7 +1,7 @@
 #include "engine/ecs/world.h"
 
 #include "engine/base/arena.h"
-#include "engine/ecs/system.h"
+#include "engine/ecs/trace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -307,9 +307,21 @@ void world_compare(const struct world *world, const struct world_use *use) {
           schema_first(world->schema, writes));
 }
 
+/* What the host does inside of a system is that system's. */
+static void trace_host(const struct world *world, const struct world_use *use) {
+  const struct system *system = use->system;
+  FILE *file = use->outer || system->run || system->loads ? NULL : fopen(world->trace, "a");
+  const char *stage = world->device->stage;
+  if (!file) return;
+  trace_print(world->schema, &(struct trace_place){stage ? stage : "", TRACE_HOST, "", 0}, system, use->reads,
+              use->writes, file);
+  fclose(file);
+}
+
 void world_leave(struct world *world, struct world_use before) {
   struct world_use use = world_suspend(world, before);
   world_compare(world, &use);
+  if (world->trace) trace_host(world, &use);
 }
 
 void world_idle(struct world *world) {

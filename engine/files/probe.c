@@ -46,7 +46,7 @@ static struct {
 /* ---- the child ----------------------------------------------------------------------------------------- */
 
 /* Warns once: every file would say the same. */
-static void say_unlooked(const char *why) {
+static void warn_unprobed(const char *why) {
   if (!probe.said)
     log_warning("no child process looks at HDF5 files first: %s; a damaged file may end this program", why);
   probe.said = true;
@@ -71,7 +71,7 @@ static bool spawn(int socket) {
   if (!code) return true;
   probe.pid = 0;
   snprintf(why, sizeof why, "%s cannot be started, %s", probe.program, strerror(code));
-  say_unlooked(why);
+  warn_unprobed(why);
   return false;
 }
 
@@ -240,7 +240,7 @@ static bool ask(const struct asking *asking, struct probe_answer *answer, const 
     if (probe.ready) *fault = fault_of(outcome, signal);
     ended += probe.ready;
     if (!probe.ready && outcome == LATE) probe.program = NULL; /* each file would wait as long */
-    if (!probe.ready) say_unlooked("the program that was started for it is another, or too old");
+    if (!probe.ready) warn_unprobed("the program that was started for it is another, or too old");
   }
   if (ended == TRIES && !*fault) *fault = DAMAGED("ends a program that reads it");
   return false;
@@ -284,7 +284,7 @@ static bool judge(const struct asking *asking, const struct stat *status, struct
 
 /* Whether there is somebody to ask, and a file. */
 static bool can_ask(const char *path, struct stat *status) {
-  if (!probe.program) say_unlooked("no program was named for it (l2sr_look_with)");
+  if (!probe.program) warn_unprobed("no program was named for it (l2sr_look_with)");
   return probe.program && stat(path, status) == 0;
 }
 

@@ -32,7 +32,7 @@ void path_select(struct path *path, size_t pass); /* what runs from here on is o
 /* All enqueue. */
 void path_forward(struct path *path, size_t images);
 void path_forward_heads(struct path *path, size_t images); /* of values that are there */
-/* From the output's gradient of the images of the last forward; adds into the gradients of the parameters.
+/* Goes back from the output's gradient of the images of the last forward; adds into the gradients of the parameters.
  * scale: about one over the gradient's size. input: the gradient of the input too. */
 void path_backward(struct path *path, size_t images, double scale, bool input);
 void path_changed(struct path *path); /* after the parameters changed */

@@ -324,7 +324,7 @@ cl_mem graph_gradient(const struct graph *graph, tensor x);
 
 bool graph_runs(const struct node *node); /* an operation that the graph computes itself */
 
-/* For the rows. */
+/* Rows of operations call these. */
 struct node *graph_node(struct graph *graph, tensor x);
 struct node *graph_source(struct graph *graph, const struct node *node, int k); /* the node's input k */
 /* Refuses b where its shape is not a's. */

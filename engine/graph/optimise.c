@@ -133,23 +133,22 @@ bool optimise_norm(struct optimiser *optimiser, double *norm, struct error *erro
   return device_finish(optimiser->device, error);
 }
 
-double optimise_step_rate(double rate, double factor, uint32_t every, uint32_t epoch) {
-  return rate * pow(factor, epoch / every);
-}
-
-bool optimise_read_milestones(const char *key, const char *list, uint32_t milestones[MILESTONES_MOST],
-                              size_t *count, struct error *error) {
+double rate_at(const struct rate_schedule *schedule, double rate, uint64_t epoch) {
+  const char *list = schedule->milestones;
+  uint32_t milestone;
   char word[32];
-  for (*count = 0; (list = option_next(list, word, sizeof word)); (*count)++)
-    if (*count == MILESTONES_MOST || !option_whole(word, 0, UINT32_MAX, &milestones[*count]))
-      return fail_usage(error, "%s has '%s'; it must be at most %d epochs, as 30,40", key, word,
-                        MILESTONES_MOST);
-  return true;
+  if (schedule->every) return rate * pow(schedule->factor, (double)(epoch / schedule->every));
+  while ((list = option_next(list, word, sizeof word)))
+    if (option_whole(word, 0, UINT32_MAX, &milestone) && epoch >= milestone) rate *= schedule->factor;
+  return rate;
 }
 
-double optimise_milestone_rate(double rate, double factor, const uint32_t *milestones, size_t count,
-                               uint32_t epoch) {
-  for (size_t i = 0; i < count; i++)
-    if (epoch >= milestones[i]) rate *= factor;
-  return rate;
+bool rate_check(const struct rate_schedule *schedule, const char *key, struct error *error) {
+  const char *list = schedule->milestones;
+  uint32_t milestone;
+  char word[32];
+  while ((list = option_next(list, word, sizeof word)))
+    if (!option_whole(word, 0, UINT32_MAX, &milestone))
+      return fail_usage(error, "%s has '%s'; it must be epochs, as 30,40", key, word);
+  return true;
 }

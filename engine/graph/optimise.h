@@ -42,15 +42,15 @@ void optimise_step(struct optimiser *optimiser); /* enqueues */
  * gradients, which must still be those of the step. */
 bool optimise_norm(struct optimiser *optimiser, double *norm, struct error *error);
 
-/* rate * factor^(epoch / every), whole epochs from 0. */
-double optimise_step_rate(double rate, double factor, uint32_t every, uint32_t epoch);
-/* Reads `list`, the epochs of option `key` separated by commas; refuses other words and more than
- * MILESTONES_MOST. */
-enum { MILESTONES_MOST = 64 };
-bool optimise_read_milestones(const char *key, const char *list, uint32_t milestones[MILESTONES_MOST],
-                              size_t *count, struct error *error);
-/* rate times factor for every milestone that epoch has reached. */
-double optimise_milestone_rate(double rate, double factor, const uint32_t *milestones, size_t count,
-                               uint32_t epoch);
+/* How a learning rate falls with whole epochs, from 0: times factor^(epoch / every); where `every` is 0, times factor for
+ * every milestone that the epoch has reached. */
+struct rate_schedule {
+  double factor;
+  uint32_t every;
+  const char *milestones; /* epochs, separated by commas */
+};
+double rate_at(const struct rate_schedule *schedule, double rate, uint64_t epoch);
+/* Refuses milestones that are no epochs; `key` is their option. */
+bool rate_check(const struct rate_schedule *schedule, const char *key, struct error *error);
 
 #endif

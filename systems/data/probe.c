@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-struct look {
+struct probed {
   void *file;
   const struct volume *volume;
   const struct options *options;
@@ -14,54 +14,54 @@ struct look {
 };
 
 /* Why a scene leaves the volume out, or NULL. Values of k-space may be as small as they like. */
-static const char *fault_of(struct look *look) {
-  const struct volume *volume = look->volume;
-  const struct scan_shape shape = scan_shape_of(look->options);
+static const char *fault_of(struct probed *probed) {
+  const struct volume *volume = probed->volume;
+  const struct scan_shape shape = scan_shape_of(probed->options);
   size_t count = volume_slice_floats(volume);
   bool finite = true;
   if (volume->from_kspace) {
-    const char *fault = volume_fault(look->data, count, &look->plain);
-    for (size_t i = 0; i < count; i++) finite &= isfinite(look->data[i]) != 0;
+    const char *fault = volume_fault(probed->data, count, &probed->plain);
+    for (size_t i = 0; i < count; i++) finite &= isfinite(probed->data[i]) != 0;
     return finite ? NULL : fault;
   }
-  volume_crop(look->data, volume->height, volume->width, look->options->data.pad, &shape, look->crop);
-  return volume_fault(look->crop, scan_shape_pixels(&shape), &look->plain);
+  volume_crop(probed->data, volume->height, volume->width, probed->options->data.pad, &shape, probed->crop);
+  return volume_fault(probed->crop, scan_shape_pixels(&shape), &probed->plain);
 }
 
-static bool look_at(struct look *look, size_t slice, struct error *error) {
-  if (!volume_read(look->file, look->volume, slice, look->data, error))
+static bool probe_slice(struct probed *probed, size_t slice, struct error *error) {
+  if (!volume_read(probed->file, probed->volume, slice, probed->data, error))
     return fail_in(error, "slice %zu", slice);
-  const char *fault = fault_of(look);
-  if (fault) return fail_file(error, "%s: slice %zu holds %s", look->volume->path, slice, fault);
-  doubts_see(look->doubts, look->volume, look->data);
-  if (!look->volume->from_kspace) doubts_see_crop(look->doubts, look->volume, look->data, look->options);
+  const char *fault = fault_of(probed);
+  if (fault) return fail_file(error, "%s: slice %zu holds %s", probed->volume->path, slice, fault);
+  doubts_see(probed->doubts, probed->volume, probed->data);
+  if (!probed->volume->from_kspace) doubts_see_crop(probed->doubts, probed->volume, probed->data, probed->options);
   return true;
 }
 
 /* The middle slice; where it has no contrast the others too, to tell a volume that has none. */
-static bool look_at_slices(struct look *look, struct error *error) {
-  const struct volume *volume = look->volume;
+static bool probe_slices(struct probed *probed, struct error *error) {
+  const struct volume *volume = probed->volume;
   size_t middle = volume->slice_first + volume->slice_count / 2;
-  bool good = look_at(look, middle, error);
-  for (size_t s = 0; good && look->plain && s < volume->slice_count; s++)
-    if (volume->slice_first + s != middle) good = look_at(look, volume->slice_first + s, error);
+  bool good = probe_slice(probed, middle, error);
+  for (size_t s = 0; good && probed->plain && s < volume->slice_count; s++)
+    if (volume->slice_first + s != middle) good = probe_slice(probed, volume->slice_first + s, error);
   return good;
 }
 
-static bool look_at_volume(const struct volume *volume, const struct options *options, struct doubts *doubts,
-                           struct error *error) {
-  struct look look = {.volume = volume, .options = options, .doubts = doubts};
+static bool probe_volume(const struct volume *volume, const struct options *options, struct doubts *doubts,
+                         struct error *error) {
+  struct probed probed = {.volume = volume, .options = options, .doubts = doubts};
   const struct scan_shape shape = scan_shape_of(options);
   if (!volume->slice_count) return true;
-  if (!volume_file_open(&look.file, volume, error)) return false;
+  if (!volume_file_open(&probed.file, volume, error)) return false;
   struct arena *arena = arena_open();
-  look.data = arena_try_array(arena, sizeof *look.data, volume_slice_floats(volume));
-  look.crop = arena_try_array(arena, sizeof *look.crop, scan_shape_pixels(&shape));
-  bool good = look.data && look.crop ? look_at_slices(&look, error)
+  probed.data = arena_try_array(arena, sizeof *probed.data, volume_slice_floats(volume));
+  probed.crop = arena_try_array(arena, sizeof *probed.crop, scan_shape_pixels(&shape));
+  bool good = probed.data && probed.crop ? probe_slices(&probed, error)
                                      : fail_memory(error, "no host memory for a slice of %s", volume->path);
   if (!good) doubts_drop(doubts);
   arena_close(arena);
-  volume_file_close(look.file, volume);
+  volume_file_close(probed.file, volume);
   return good;
 }
 
@@ -74,7 +74,7 @@ static void remove_volume(struct dataset *dataset, size_t index) {
 bool dataset_probe(struct dataset *dataset, const struct options *options, struct error *error) {
   struct doubts *doubts = doubts_open(dataset->arena);
   for (size_t v = 0; v < dataset->volume_count;) {
-    if (look_at_volume(&dataset->volumes[v], options, doubts, error)) {
+    if (probe_volume(&dataset->volumes[v], options, doubts, error)) {
       if (!doubts_end(doubts, &dataset->volumes[v++], options, error)) return false;
       continue;
     }

@@ -59,8 +59,7 @@ static unsigned deciders_of(const struct options *options, bool dense) {
   return deciders;
 }
 
-/* Of so many slices. An average oracle takes the line
- * that is best for all slices: it scans them side by side. */
+/* The plan for so many slices. An average oracle takes the line that is best for all slices: it scans them side by side. */
 static struct simulation_plan plan_of(const struct options *options, bool dense, size_t slices) {
   bool every = options->evaluate.curves || dense;
   bool apart = options->world.envs < slices && !is_named(options, is_average);
@@ -95,6 +94,31 @@ static bool describe_scans(struct simulation *simulation, const struct options *
   return simulation_describe(simulation, options, &plan, sampler, error);
 }
 
+/* What the host reads of a batch of scans: with its scores, where the device has them. */
+static struct system results_of(const struct simulation *simulation) {
+  struct system row = {.name = "save_results",
+                       .doc = "slices, masks, actions, rewards and scores of a batch of scans",
+                       .reads = SET(ENV_slice) | SET(ENV_mask) | SET(ROLLOUT_action) | SET(ROLLOUT_reward)};
+  for (size_t m = 0; m < METRICS && !scoring_chosen(simulation->options); m++)
+    row.reads |= simulation->scan.touched & SET(metric_list[m].rollout);
+  return row;
+}
+
+static const struct system save_image = {
+    .name = "save_image", .doc = "the reconstruction of a scan", .reads = SET(ENV_reconstruction)};
+
+static bool put_results(struct lists *lists, const struct simulation *simulation, struct arena *arena,
+                        struct error *error) {
+  struct schedule *list = ARENA_NEW(arena, struct schedule, 1);
+  const struct system save = results_of(simulation);
+  schedule_open(list, &component_schema);
+  schedule_name(list, "results");
+  schedule_add(list, &save, NULL);
+  if (option_count(simulation->options->evaluate.keep)) schedule_add(list, &save_image, NULL);
+  lists_put(lists, "evaluate", "after as many scans as there are environments", list);
+  return schedule_close(list, error);
+}
+
 /* The scans of one sampler; those of others that are decided alike are the same list. */
 static bool put_scans(struct lists *lists, const struct options *options, bool dense, const char *name,
                       struct arena *arena, struct error *error) {
@@ -111,7 +135,7 @@ static bool put_scans(struct lists *lists, const struct options *options, bool d
   if (same) return true;
   lists_note_scans(lists, "evaluate", simulation, arena);
   lists_put(lists, "evaluate", arena_text(arena, "all scans of %s", name), &simulation->scan);
-  return true;
+  return put_results(lists, simulation, arena, error);
 }
 
 static void note_files(struct lists *lists, const struct options *options, bool assumed, struct arena *arena) {
@@ -326,7 +350,7 @@ static bool open_simulation(struct work *work, struct device *device, const stru
   return true;
 }
 
-/* Once where nothing is drawn. */
+/* A sampler that draws nothing scans once. */
 static size_t trajectories_of(const struct work *work, const struct evaluate_run *run) {
   bool best = run->sampler == &sampler_policy && work->options->evaluate.actions == ACTIONS_BEST;
   return run->sampler->random && !best ? work->options->evaluate.trajectories : 1;
@@ -369,17 +393,11 @@ static bool make_room(struct work *work, struct evaluate_run *run, struct error 
                             slices);
 }
 
-/* A column of ROLLOUT in a batch's results. */
-static struct system save_column(unsigned column) {
-  return (struct system){.name = "save_column", .doc = "what a batch of scans kept of its steps", .reads = SET(column)};
-}
-
 /* Puts one column of ROLLOUT, [step][env], into [scan][step]; what is not scored becomes NaN. */
 static void gather(struct work *work, const struct evaluate_run *run, unsigned column, float *to) {
   size_t envs = world_rows(work->simulation.world, TABLE_ENV), steps = acquisition_steps(&run->acquisition) + 1;
   size_t first = work->evaluation->curves ? 0 : steps - 1;
-  const struct system save = save_column(column);
-  world_get(work->simulation.world, &save, column, 0, envs * steps, work->values);
+  world_read(work->simulation.world, column, 0, envs * steps, work->values);
   for (size_t t = 0; t < steps; t++)
     for (size_t e = 0; e < envs; e++)
       to[work->scan[e] * steps + t] = t < first ? NAN : work->values[t * envs + e];
@@ -388,17 +406,13 @@ static void gather(struct work *work, const struct evaluate_run *run, unsigned c
 static void gather_returns(struct work *work, struct evaluate_run *run) {
   size_t envs = world_rows(work->simulation.world, TABLE_ENV), steps = acquisition_steps(&run->acquisition) + 1;
   size_t first = work->evaluation->curves ? 1 : steps - 1; /* without curves only the end has a reward */
-  const struct system save = save_column(ROLLOUT_reward);
-  world_get(work->simulation.world, &save, ROLLOUT_reward, 0, envs * steps, work->values);
+  world_read(work->simulation.world, ROLLOUT_reward, 0, envs * steps, work->values);
   for (size_t e = 0; e < envs; e++) {
     double sum = 0;
     for (size_t t = first; t < steps; t++) sum += work->values[t * envs + e];
     run->returns[work->scan[e]] = (float)sum;
   }
 }
-
-static const struct system save_image = {
-    .name = "save_image", .doc = "the reconstruction of a scan", .reads = SET(ENV_reconstruction)};
 
 /* Results keep the first trajectory of a slice. */
 static void gather_image(struct work *work, struct evaluate_run *run, size_t env) {
@@ -410,20 +424,16 @@ static void gather_image(struct work *work, struct evaluate_run *run, size_t env
   world_get(work->simulation.world, &save_image, ENV_reconstruction, env, 1, run->images + place * pixels);
 }
 
-static const struct system save_mask = {.name = "save_mask", .doc = "what a scan has acquired", .reads = SET(ENV_mask)};
-
 static void gather_scans(struct work *work, struct evaluate_run *run) {
   struct world *world = work->simulation.world;
   size_t envs = world_rows(world, TABLE_ENV), n = run->acquisition.shape.actions,
          steps = acquisition_steps(&run->acquisition);
-  const struct system save = save_column(ROLLOUT_action);
-  world_get(world, &save, ROLLOUT_action, 0, envs * (steps + 1), work->action);
+  world_read(world, ROLLOUT_action, 0, envs * (steps + 1), work->action);
   for (size_t e = 0; e < envs; e++) {
     size_t scan = work->scan[e];
-    world_get(world, &save_mask, ENV_mask, e, 1, run->mask + scan * n);
+    world_read(world, ENV_mask, e, 1, run->mask + scan * n);
     scoring_pad_mask(scoring_chosen(work->simulation.options), &run->acquisition.shape, run->mask + scan * n);
     for (size_t t = 0; t < steps; t++) run->action[scan * steps + t] = work->action[(t + 1) * envs + e];
-    gather_image(work, run, e);
   }
 }
 
@@ -513,13 +523,10 @@ static void compare_scans(const struct work *work, const struct evaluate_run *ru
               scan->horizon, scan->initial_lines, scan->budget);
 }
 
-static const struct system save_slices = {
-    .name = "save_slices", .doc = "which slice every scan was of", .reads = SET(ENV_slice)};
-
 /* Scan number i is of trajectory i / slices, of the slice that the order gives it. */
 static void place_scans(struct work *work, size_t first, size_t envs) {
   size_t slices = work->evaluation->slices;
-  world_get(work->simulation.world, &save_slices, ENV_slice, 0, envs, work->scan);
+  world_read(work->simulation.world, ENV_slice, 0, envs, work->scan);
   slice_cache_slices(&work->simulation, work->scan, envs);
   for (size_t e = 0; e < envs; e++) work->scan[e] += (uint32_t)((first + e) / slices * slices);
 }
@@ -547,6 +554,25 @@ static bool goes_on(const struct work *work, struct error *error) {
          fail_as(error, ERROR_STOPPED, "stopped by the program after %zu scans", work->done);
 }
 
+/* What the host reads of a batch of scans. */
+static bool gather_batch(struct work *work, struct evaluate_run *run, size_t first, size_t envs, struct error *error) {
+  struct world *world = work->simulation.world;
+  const struct system save = results_of(&work->simulation);
+  struct world_use before = world_enter(world, &save);
+  place_scans(work, first, envs);
+  bool good = device_finish(world_device(world), error) && simulation_check(&work->simulation, error);
+  if (good) {
+    gather_scores(work, run);
+    gather_returns(work, run);
+    gather_scans(work, run);
+  } else {
+    world_idle(world);
+  }
+  world_leave(world, before);
+  for (size_t e = 0; good && e < envs; e++) gather_image(work, run, e);
+  return good || fail_in(error, "sampler %s", run->sampler->name);
+}
+
 /* Scans all slices with one sampler at one setting, as many at a time as there are environments. */
 static bool run_one(struct work *work, struct evaluate_run *run, struct error *error) {
   struct world *world = work->simulation.world;
@@ -564,12 +590,7 @@ static bool run_one(struct work *work, struct evaluate_run *run, struct error *e
     hand_images(work, run, envs);
     simulation_restart(&work->simulation, (uint32_t)first, envs);
     simulation_episode(&work->simulation);
-    place_scans(work, first, envs);
-    if (!device_finish(world_device(world), error) || !simulation_check(&work->simulation, error))
-      return fail_in(error, "sampler %s", run->sampler->name);
-    gather_scores(work, run);
-    gather_returns(work, run);
-    gather_scans(work, run);
+    if (!gather_batch(work, run, first, envs, error)) return false;
     progress_move(&work->progress, work->done += envs);
   }
   score_volumes(work, run);
@@ -787,7 +808,7 @@ static bool run_opened(struct work *work, struct error *error) {
 }
 
 /* Whether it decides by the reconstruction: the simulation is planned by that. */
-static bool look_at_policy(struct work *work, struct error *error) {
+static bool find_kind(struct work *work, struct error *error) {
   const char *path = work->options->evaluate.policy;
   return !*path || policy_is_dense(path, &work->dense, error) || fail_in(error, "evaluate.policy");
 }
@@ -806,7 +827,7 @@ bool evaluate_open(struct evaluation *evaluation, struct device *device, const s
                                     .scoring = scoring_chosen(options),
                                     .curves = options->evaluate.curves};
   bool good = plan_runs(evaluation, options, error) &&
-              read_kept(evaluation, options, config->images, error) && look_at_policy(&work, error) &&
+              read_kept(evaluation, options, config->images, error) && find_kind(&work, error) &&
               open_data(evaluation, options, config, error);
   evaluation->curves |= work.dense;
   device->stage = "evaluate";

@@ -16,12 +16,9 @@ struct fitting *fitting_of(const struct training *training) {
 
 bool fit_check(struct device *device, const struct options *options, const struct acquisition *acquisition,
                uint32_t rounds, struct error *error) {
-  uint32_t milestone[MILESTONES_MOST];
-  size_t milestones;
+  const struct rate_schedule rates = fit_rates(options);
   (void)device, (void)acquisition, (void)rounds;
-  return optimise_read_milestones("train.milestones", options->train.milestones, milestone, &milestones,
-                                  error) &&
-         network_check(network_chosen(options), options, error);
+  return rate_check(&rates, "train.milestones", error) && network_check(network_chosen(options), options, error);
 }
 
 /* What learns masks by a U-Net goes through one image's transform; the variational network takes k-space of all coils. */
@@ -55,11 +52,12 @@ static size_t batch_of(const struct options *options) {
   return options->train.batch < options->network.batch ? options->train.batch : options->network.batch;
 }
 
-bool fit_describe(struct training *training, bool learns, bool policy, struct error *error) {
+/* Masks are learned where a task has a way through them, or a policy's where it has one that does not change. */
+bool fit_describe(struct training *training, struct error *error) {
   struct fitting *fitting = fitting_of(training);
-  struct feed_setup setup = {.batch = batch_of(training->options),
-                             .learns = learns,
-                             .policy = policy,
+  struct minibatch_setup setup = {.batch = batch_of(training->options),
+                             .learns = training->task->facts,
+                             .policy = training->task->networks[1] == &network_fixed_policy,
                              .round = training->config.round,
                              .made = training->config.fill,
                              .opens = training->device,
@@ -67,27 +65,27 @@ bool fit_describe(struct training *training, bool learns, bool policy, struct er
                     other = setup;
   other.validate = true;
   other.columns = training_columns(training, &training->validation);
-  return feed_describe(&fitting->train, &training->train, &setup, training->arena, error) &&
-         feed_describe(&fitting->validation, &training->validation, &other, training->arena, error);
+  return minibatch_describe(&fitting->train, &training->train, &setup, training->arena, error) &&
+         minibatch_describe(&fitting->validation, &training->validation, &other, training->arena, error);
 }
 
 void fit_note(struct training *training, struct lists *lists, const char *stage, struct arena *arena) {
   const struct fitting *fitting = fitting_of(training);
-  feed_note(&fitting->train, lists, stage, arena);
-  feed_note(&fitting->validation, lists, stage, arena);
+  minibatch_note(&fitting->train, lists, stage, arena);
+  minibatch_note(&fitting->validation, lists, stage, arena);
 }
 
-static struct feed *feed_of(const struct training *training, const struct split *split) {
+static struct minibatches *minibatches_of(const struct training *training, const struct split *split) {
   struct fitting *fitting = training->own;
   return split == &training->validation ? &fitting->validation : &fitting->train;
 }
 
 struct simulation_plan fit_plan(const struct training *training, const struct split *split, size_t slices) {
-  return feed_plan(feed_of(training, split), slices);
+  return minibatch_plan(minibatches_of(training, split), slices);
 }
 
 bool fit_load(struct training *training, struct split *split, struct error *error) {
-  if (!feed_open(feed_of(training, split), error)) return false;
+  if (!minibatch_open(minibatches_of(training, split), error)) return false;
   if (split == &training->validation && !training->config.fill &&
       !strcmp(training->train.dataset.hash, split->dataset.hash))
     log_warning("training and validation data are the same files; make folders train and val in %s",
@@ -188,7 +186,7 @@ static void count_updates(struct training *training) {
   size_t slices = fitting->train.slices;
   training->each = training->save_every = divide_up(slices, options->train.batch);
   training->wanted = training->each * options->train.epochs;
-  training->look_every = options->train.log_every;
+  training->log_every = options->train.log_every;
   training->patience = options->train.early_stopping;
   training->work = (double)slices / (double)training->each;
   training->event_each = 1;
@@ -210,9 +208,7 @@ bool fit_open(struct training *training, struct error *error) {
   reconstructor_bind(&training->reconstructor, training->train.simulation.world);
   reconstructor_bind(&training->reconstructor, training->validation.simulation.world);
   count_updates(training);
-  bool good = optimise_read_milestones("train.milestones", training->options->train.milestones,
-                                       fitting->milestone, &fitting->milestones, error) &&
-              feed_epoch(&fitting->validation, 0, error) && open_loss(training, error);
+  bool good = minibatch_epoch(&fitting->validation, 0, error) && open_loss(training, error);
   if (good) state_memory(training);
   return good;
 }
@@ -221,8 +217,8 @@ void fit_close(struct training *training) {
   struct fitting *fitting = training->own;
   device_release(training->device, fitting->parts, fitting->parts ? parts_bytes(training) : 0);
   if (fitting->loss.device) loss_close(&fitting->loss);
-  feed_close(&fitting->validation);
-  feed_close(&fitting->train);
+  minibatch_close(&fitting->validation);
+  minibatch_close(&fitting->train);
 }
 
 /* ---- epochs -------------------------------------------------------------------------------------------- */
@@ -230,7 +226,7 @@ void fit_close(struct training *training) {
 bool fit_begin(struct training *training, uint64_t epoch, struct error *error) {
   struct fitting *fitting = training->own;
   fitting->epoch_sum = 0;
-  return feed_epoch(&fitting->train, (uint32_t)epoch, error);
+  return minibatch_epoch(&fitting->train, (uint32_t)epoch, error);
 }
 
 /* ---- looking ------------------------------------------------------------------------------------------- */
@@ -245,13 +241,13 @@ static double batch_loss(const struct training *training, size_t slot, size_t co
 
 /* Names the slices, some of which may be the cause. */
 static bool refuse_loss(const struct training *training, uint64_t update, double loss, struct error *error) {
-  const struct feed *feed = &fitting_of(training)->train;
+  const struct minibatches *batches = &fitting_of(training)->train;
   size_t first, count = fit_samples(training, update, &first), shown = 0, used = 0;
   char slices[500] = "";
   for (; shown < count && used < sizeof slices - 100; shown++) {
-    const struct slice_name *name = &feed->split->report.names[feed->order[first + shown]];
+    const struct slice_name *name = &batches->split->report.names[batches->order.slice[first + shown]];
     used += (size_t)snprintf(slices + used, sizeof slices - used, "%s%.60s:%zu", shown ? ", " : "",
-                             feed->split->dataset.volumes[name->volume].name, name->slice);
+                             batches->split->dataset.volumes[name->volume].name, name->slice);
   }
   if (shown < count) snprintf(slices + used, sizeof slices - used, " and %zu more", count - shown);
   char what[700];
@@ -262,7 +258,7 @@ static bool refuse_loss(const struct training *training, uint64_t update, double
 }
 
 /* The mean of the updates whose losses have not been read. */
-bool fit_look(struct training *training, double values[TRAINING_VALUES], struct error *error) {
+bool fit_log(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   struct fitting *fitting = training->own;
   size_t pending = fitting->pending, first;
   uint64_t start = (training->done - 1) % training->each + 1 - pending;
@@ -283,30 +279,23 @@ bool fit_look(struct training *training, double values[TRAINING_VALUES], struct 
 
 enum { VALIDATED = 4 }; /* loss, SSIM, PSNR, and the scene's metric where a policy makes the masks */
 
-/* With the column of the scene's metric where a policy makes the masks. */
-static const struct system save_scores = {.name = "save_scores",
-                                          .doc = "scores of a part of the validation data",
-                                          .reads = SET(ENV_ssim) | SET(ENV_psnr)};
-
 /* Adds the losses and scores of a part of the validation data. */
 static bool validate_part(struct training *training, size_t first, size_t count, double sum[VALIDATED],
                           struct error *error) {
   struct fitting *fitting = training->own;
-  struct feed *feed = &fitting->validation;
+  struct minibatches *batches = &fitting->validation;
   const struct metric *metric = &metric_list[training->options->reward.metric];
   struct arena *arena = arena_open();
   double *loss = ARENA_NEW(arena, double, count);
   float *ssim = ARENA_NEW(arena, float, count), *psnr = ARENA_NEW(arena, float, count),
         *score = ARENA_NEW(arena, float, count);
   struct world *world = training->validation.simulation.world;
-  struct system save = save_scores;
-  if (feed->setup.policy) save.reads |= SET(metric->env);
-  feed_deal(feed, first, count);
+  minibatch_select(batches, first, count);
   training_run_list(training, FIT_VALIDATE);
-  struct world_use before = world_enter(world, &save);
+  struct world_use before = world_enter(world, training_host(training, FIT_SCORES, 0));
   world_read(world, ENV_ssim, 0, count, ssim);
   world_read(world, ENV_psnr, 0, count, psnr);
-  if (feed->setup.policy) world_read(world, metric->env, 0, count, score);
+  if (batches->setup.policy) world_read(world, metric->env, 0, count, score);
   world_leave(world, before);
   bool good = loss_read(&fitting->loss, count, loss, error);
   for (size_t i = 0; i < count; i++) {

@@ -6,7 +6,7 @@
 #define L2SR_SYSTEMS_FIT_H
 
 #include "systems/networks/loss.h"
-#include "systems/training/feed.h"
+#include "systems/training/minibatch.h"
 #include "systems/training/task_networks.h"
 
 /* Values of a validation, which ends an epoch. */
@@ -26,13 +26,11 @@ struct fit_sampler {
 
 /* Own state of these tasks; those with more begin with it. */
 struct fitting {
-  struct feed train, validation;
+  struct minibatches train, validation;
   struct loss loss;
   struct fit_sampler sampler;
   size_t first, count,
       done; /* samples of the running update; how many of them went before the running part */
-  uint32_t milestone[MILESTONES_MOST];
-  size_t milestones;
   /* Losses stay on the device until they are looked at. */
   cl_mem parts;
   float *part;      /* room to read them into */
@@ -42,10 +40,9 @@ struct fitting {
 
 struct fitting *fitting_of(const struct training *training);
 
-/* One update on `count` samples of the running epoch (feed_epoch) from `first` on; only enqueues. */
+/* One update on `count` samples of the running epoch (minibatch_epoch) from `first` on; only enqueues. */
 void fit_step(struct training *training, size_t first, size_t count);
-/* Learning rate of what starts at `rate`, in an epoch from 0. */
-double fit_rate(const struct training *training, double rate, uint64_t epoch);
+struct rate_schedule fit_rates(const struct options *options);
 uint64_t fit_epoch(const struct training *training); /* the running one */
 /* Samples of an update of the epoch; *first is the first one. */
 size_t fit_samples(const struct training *training, uint64_t update, size_t *first);
@@ -71,7 +68,7 @@ bool fit_read_reconstructor(struct training *training, struct store *store, stru
 #define FIT_RECONSTRUCTOR                                                                                    \
   .close = training_close_reconstructor, .graph = training_reconstructor_graph, .optimiser = fit_optimiser,  \
   .origin = fit_origin, .write = fit_write_reconstructor, .read = fit_read_reconstructor
-/* Of one that learns alone: whether it can start from that checkpoint. */
+/* Whether a reconstructor that learns alone can start from that checkpoint. */
 bool fit_fits(struct device *device, const struct options *options, const char *path, struct error *error);
 extern const struct task_network network_learned_reconstructor;
 
@@ -83,18 +80,18 @@ bool fit_check_masks(const struct options *options, const char *method, struct e
  * another method than `name`. */
 bool fit_read_sampler(struct training *training, const char *name, struct store *store, struct error *error);
 
-/* Systems: from dealt slices to the reconstructor's input, and back from its gradient. */
+/* Facts of a task whose masks are learned: systems from slices to the reconstructor's input, and back from its
+ * gradient. */
 struct fit_way {
   void (*there)(struct training *training, struct schedule *schedule);
   void (*back)(struct training *training, struct schedule *schedule);
 };
-/* Fills an update; way NULL: masks are not learned. */
-void fit_fill_update(struct training *training, struct schedule *schedule, const struct fit_way *way);
+void fit_fill_update(struct training *training, struct schedule *schedule);
 void fit_fill_masks(struct training *training, struct schedule *schedule);
 void fit_fill_validate(struct training *training, struct schedule *schedule);
+void fit_fill_scores(struct training *training, struct schedule *schedule);
 
-/* Both feeds of the task: learns: its masks are learned; policy: they are a policy's. */
-bool fit_describe(struct training *training, bool learns, bool policy, struct error *error);
+bool fit_describe(struct training *training, struct error *error);
 bool fit_check(struct device *device, const struct options *options, const struct acquisition *acquisition,
                uint32_t rounds, struct error *error);
 struct simulation_plan fit_plan(const struct training *training, const struct split *split, size_t slices);
@@ -104,11 +101,9 @@ bool fit_open(struct training *training, struct error *error);
 void fit_close(struct training *training);
 bool fit_begin(struct training *training, uint64_t epoch, struct error *error);
 void training_step(struct training *training); /* the next update of the running epoch */
-bool fit_look(struct training *training, double values[TRAINING_VALUES], struct error *error);
+bool fit_log(struct training *training, double values[TRAINING_VALUES], struct error *error);
 bool fit_validate(struct training *training, double values[TRAINING_VALUES], struct error *error);
 bool fit_read(struct training *training, struct store *store, struct error *error);
-const struct schedule *fit_validation_masks(struct training *training);
-const struct schedule *fit_masks(struct training *training);
 
 extern const struct log_value fit_update_values[], fit_epoch_values[], fit_round_values[];
 extern const struct log_curve fit_curves[];
@@ -119,18 +114,35 @@ extern const struct log_curve fit_curves[];
       "train.rate", "train.schedule", "train.rate_factor", "train.rate_every", "train.milestones",           \
       "train.clip", "train.weight_decay"
 /* Places of its lists. */
-enum fit_list { FIT_VALIDATION_MASKS, FIT_MASKS, FIT_UPDATE, FIT_DRAW, FIT_VALIDATE };
-#define FIT_LISTS(update)                                                                                    \
-  [FIT_VALIDATION_MASKS] = {"validation masks", "before the first epoch", .other = fit_validation_masks},    \
-  [FIT_MASKS] = {"masks", "before every epoch", .unit = true, .fill = fit_fill_masks, .other = fit_masks},   \
-  [FIT_UPDATE] = {"update", "for every minibatch", .unit = true, .fill = update},                            \
+enum fit_list {
+  FIT_VALIDATION_ORDER,
+  FIT_VALIDATION_MASKS,
+  FIT_ORDER,
+  FIT_MASKS,
+  FIT_UPDATE,
+  FIT_DRAW,
+  FIT_VALIDATE,
+  FIT_SCORES
+};
+#define FIT_LISTS                                                                                            \
+  [FIT_VALIDATION_ORDER] = {"validation order", "before the first epoch",                                    \
+                            .in_own = offsetof(struct fitting, validation.ordering)},                        \
+  [FIT_VALIDATION_MASKS] = {"validation masks", "before the first epoch",                                    \
+                            .in_own = offsetof(struct fitting, validation.masks)},                           \
+  [FIT_ORDER] = {"order", "before every epoch", .in_own = offsetof(struct fitting, train.ordering)},         \
+  [FIT_MASKS] = {"masks", "before every epoch", .unit = true, .fill = fit_fill_masks,                        \
+                 .in_own = offsetof(struct fitting, train.masks)},                                           \
+  [FIT_UPDATE] = {"update", "for every minibatch", .unit = true, .fill = fit_fill_update},                   \
   [FIT_VALIDATE] = {                                                                                         \
-      "validate", "for every part of the validation data", .validates = true, .fill = fit_fill_validate}
+      "validate", "for every part of the validation data", .validates = true, .fill = fit_fill_validate},    \
+  [FIT_SCORES] = {"scores", "after every part of the validation data", .validates = true, .host = true,      \
+                  .fill = fit_fill_scores}
 #define FIT_TASK                                                                                             \
   .network = "unet", .unit = "update", .worked = "images", .advice = "lower train.rate or set train.clip",   \
   .train = {"update", fit_update_values, 1}, .reconstructs = true, .select = SELECT_LOWEST,                  \
-  .selected = EPOCH_VAL_LOSS, .epochs = true, .curves = fit_curves, .plan = fit_plan, .load = fit_load, .note = fit_note,      \
-  .close = fit_close, .begin = fit_begin, .step = training_step, .look = fit_look, .validate = fit_validate, \
+  .selected = EPOCH_VAL_LOSS, .epochs = true, .curves = fit_curves, .describe = fit_describe, .plan = fit_plan,                \
+  .load = fit_load, .note = fit_note,                                                                        \
+  .close = fit_close, .begin = fit_begin, .step = training_step, .log = fit_log, .validate = fit_validate, \
   .read = fit_read
 
 extern const struct task task_reconstructor, task_round; /* on masks of heuristics; on a policy's */

@@ -16,6 +16,12 @@ uint32_t fit_update(const struct training *training) {
   return (uint32_t)((fit_epoch(training) * training->each + first / batch) % 0x80000000u);
 }
 
+struct rate_schedule fit_rates(const struct options *options) {
+  return (struct rate_schedule){.factor = options->train.rate_factor,
+                                .every = options->train.schedule == SCHEDULE_STEP ? options->train.rate_every : 0,
+                                .milestones = options->train.milestones};
+}
+
 /* ---- an update ----------------------------------------------------------------------------------------- */
 
 static void run_zero(struct world *world, void *context) {
@@ -39,7 +45,7 @@ static bool next_part(struct world *world, void *context, size_t turn) {
   if (!pass_take(&pass, turn, fitting->count, training->reconstructor.batch)) return false;
   fitting->done = pass.first;
   if (fitting->sampler.sample) *fitting->sampler.sample = fit_sample(training);
-  feed_deal(&fitting->train, fitting->first + pass.first, pass.images);
+  minibatch_select(&fitting->train, fitting->first + pass.first, pass.images);
   (void)world;
   return true;
 }
@@ -62,7 +68,8 @@ static const struct system backward = {.name = "backward_reconstructor",
 static void run_optimise(struct world *world, void *context) {
   struct training *training = context;
   (void)world;
-  training->optimiser.rate = fit_rate(training, training->options->train.rate, fit_epoch(training));
+  const struct rate_schedule rates = fit_rates(training->options);
+  training->optimiser.rate = rate_at(&rates, training->options->train.rate, fit_epoch(training));
   optimise_step(&training->optimiser);
   path_changed(&training->reconstructor.network.path);
 }
@@ -79,8 +86,8 @@ static void run_optimise_masks(struct world *world, void *context) {
   const struct fit_sampler *sampler = &fitting->sampler;
   double own = sampler->rate;
   (void)world;
-  sampler->optimiser->rate =
-      fit_rate(training, own > 0 ? own : training->options->train.rate, fit_epoch(training));
+  const struct rate_schedule rates = fit_rates(training->options);
+  sampler->optimiser->rate = rate_at(&rates, own > 0 ? own : training->options->train.rate, fit_epoch(training));
   optimise_step(sampler->optimiser);
   if (sampler->path) path_changed(sampler->path);
 }
@@ -92,16 +99,6 @@ static const struct system optimise_masks = {.name = "optimise_masks",
                                              .run = run_optimise_masks};
 
 /* ---- one update ---------------------------------------------------------------------------------------- */
-
-double fit_rate(const struct training *training, double rate, uint64_t epoch) {
-  const struct fitting *fitting = training->own;
-  const struct options *options = training->options;
-  double factor = options->train.rate_factor;
-  return options->train.schedule == SCHEDULE_STEP
-             ? optimise_step_rate(rate, factor, options->train.rate_every, (uint32_t)epoch)
-             : optimise_milestone_rate(rate, factor, fitting->milestone, fitting->milestones,
-                                       (uint32_t)epoch);
-}
 
 uint64_t fit_epoch(const struct training *training) {
   return training->done / training->each;
@@ -134,11 +131,12 @@ void training_step(struct training *training) {
 
 /* ---- lists --------------------------------------------------------------------------------------------- */
 
-void fit_fill_update(struct training *training, struct schedule *schedule, const struct fit_way *way) {
+void fit_fill_update(struct training *training, struct schedule *schedule) {
+  const struct fit_way *way = training->task->facts;
   struct system *start = schedule_add(schedule, &zero, training);
   if (way) start->writes |= SET(SAMPLER_cleared);
   schedule_add(schedule, &repeat_parts, training);
-  feed_add_batch(&fitting_of(training)->train, schedule);
+  minibatch_add(&fitting_of(training)->train, schedule);
   if (way) way->there(training, schedule);
   schedule_add(schedule, &system_forward_reconstructor, &training->train.simulation);
   schedule_add(schedule, &fit_loss, training);
@@ -151,20 +149,23 @@ void fit_fill_update(struct training *training, struct schedule *schedule, const
 }
 
 void fit_fill_masks(struct training *training, struct schedule *schedule) {
-  feed_add_masks(&fitting_of(training)->train, schedule);
+  minibatch_add_masks(&fitting_of(training)->train, schedule);
 }
 
 void fit_fill_validate(struct training *training, struct schedule *schedule) {
-  feed_add_batch(&fitting_of(training)->validation, schedule);
+  minibatch_add(&fitting_of(training)->validation, schedule);
   schedule_add(schedule, &fit_validation_loss, training);
 }
 
-const struct schedule *fit_validation_masks(struct training *training) {
-  return &fitting_of(training)->validation.masks;
-}
+/* With the column of the scene's metric where a policy makes the masks. */
+static const struct system save_scores = {.name = "save_scores",
+                                          .doc = "scores of a part of the validation data",
+                                          .reads = SET(ENV_ssim) | SET(ENV_psnr)};
 
-const struct schedule *fit_masks(struct training *training) {
-  return &fitting_of(training)->train.masks;
+void fit_fill_scores(struct training *training, struct schedule *schedule) {
+  struct system *row = schedule_add(schedule, &save_scores, NULL);
+  if (fitting_of(training)->validation.setup.policy)
+    row->reads |= SET(metric_list[training->options->reward.metric].env);
 }
 
 const struct system *const fit_systems[] = {&zero,           &repeat_parts,        &fit_loss, &backward, &optimise,

@@ -52,12 +52,20 @@ static bool normalises(const struct options *options) {
 
 static bool describe(struct training *training, struct error *error) {
   const struct options *options = training->options;
-  struct rollout_setup setup = {.simulation = &training->train.simulation,
-                                .keep = options->train.keep_activations == KEEP_ALWAYS,
-                                .normalise = normalises(options),
-                                .baseline = (enum learn_baseline)options->learn.baseline};
+  struct rollout *rollout = &learning_of(training)->rollout;
+  *rollout = (struct rollout){.simulation = &training->train.simulation,
+                              .scans = options->learn.scans,
+                              .launch = options->world.envs,
+                              .gamma = options->learn.gamma,
+                              .lambda = options->learn.lambda,
+                              .keeps = options->train.keep_activations == KEEP_ALWAYS,
+                              .normalises = normalises(options),
+                              .baseline = (enum learn_baseline)options->learn.baseline,
+                              .group.members = options->learn.group,
+                              .update.value_weight = (float)options->learn.value,
+                              .update.clip = learn_is_ppo(options) ? (float)options->learn.ratio : 0};
   if (!policy_task_describe(training, error)) return false;
-  rollout_describe(&learning_of(training)->rollout, &setup);
+  rollout_describe(rollout);
   return true;
 }
 
@@ -137,39 +145,14 @@ static const struct task_network policy = {.open = open_policy, .optimiser = opt
 
 /* ---- a unit --------------------------------------------------------------------------------------------- */
 
-/* From `start` to `floor` while `progress` goes from 0 to 1; never up. */
-static double scheduled(enum learn_schedule schedule, double start, double floor, double progress) {
-  if (schedule == LEARN_CONSTANT || floor >= start) return start;
-  double left = schedule == LEARN_LINEAR ? 1 - progress : (1 + cos(M_PI * progress)) / 2;
-  return floor + (start - floor) * left;
-}
-
-/* Weights of this unit. A constant rate stays the optimiser's own: what goes on keeps it, but for a
- * teacher's. */
-static void schedule_weights(struct training *training) {
-  const struct options *options = training->options;
-  struct learning *learning = training->own;
-  uint64_t taught = learning->clone.rollouts, done = training->done - taught;
-  double progress = (double)done / (double)(training->wanted - taught);
-  if (taught && !done) training->optimiser.rate = learn_scaled_rate(options);
-  learning->rollout.update.entropy_weight =
-      (float)scheduled((enum learn_schedule)options->learn.entropy_schedule, options->learn.entropy,
-                       options->learn.entropy_floor, progress);
-  if (options->learn.rate_schedule != LEARN_CONSTANT)
-    training->optimiser.rate = scheduled((enum learn_schedule)options->learn.rate_schedule,
-                                         learn_scaled_rate(options), options->learn.rate_floor, progress);
-}
-
 void learn_step(struct training *training) {
   struct learning *learning = training->own;
   struct rollout *rollout = &learning->rollout;
   bool taught = training->done < learning->clone.rollouts;
-  (taught ? clone_begin : schedule_weights)(training);
   rollout_play(rollout, &training->list[taught ? LEARN_CLONE : LEARN_PLAY], learn_next_scan(training));
   rollout->most = learn_is_ppo(training->options) ? training->options->learn.rows : rollout->rows;
   training->device->phase = "update";
   schedule_run(&training->list[taught ? LEARN_IMITATE : LEARN_UPDATE], training->train.simulation.world);
-  if (taught) clone_end(training);
   training->device->phase = "";
 }
 
@@ -213,23 +196,6 @@ static void number_scans(struct training *training) {
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-static void open_rollout(struct training *training) {
-  const struct options *options = training->options;
-  struct rollout *rollout = &learning_of(training)->rollout;
-  struct rollout_setup setup = {.simulation = &training->train.simulation,
-                                .scans = options->learn.scans,
-                                .launch = options->world.envs,
-                                .gamma = options->learn.gamma,
-                                .lambda = options->learn.lambda,
-                                .keep = training->policy.setup.whole,
-                                .normalise = normalises(options),
-                                .group = options->learn.group,
-                                .baseline = (enum learn_baseline)options->learn.baseline};
-  rollout_open(rollout, &setup);
-  rollout->update.value_weight = (float)options->learn.value;
-  rollout->update.clip = learn_is_ppo(options) ? (float)options->learn.ratio : 0;
-}
-
 static void warn_of_floor(bool falls, const char *name, double start, double floor) {
   if (falls && floor > start)
     log_warning("learn.%s_floor is %.9g and learn.%s %.9g: a schedule only falls, so that it stays %.9g; set "
@@ -252,7 +218,7 @@ static void count_rollouts(struct training *training) {
   size_t rows = learning->rollout.rows;
   training->wanted = learning->clone.rollouts + divide_up(training->config.steps, rows);
   training->each = divide_up(training->wanted, options->learn.validations);
-  training->look_every = options->learn.log_every;
+  training->log_every = options->learn.log_every;
   training->save_every = options->learn.save_every;
   training->work = (double)rows;
   training->event_each = rows; /* over the environment-steps of all rounds */
@@ -261,7 +227,8 @@ static void count_rollouts(struct training *training) {
 
 static bool open_state(struct training *training, struct error *error) {
   struct learning *learning = learning_of(training);
-  open_rollout(training);
+  learning->rollout.keeps = training->policy.setup.whole;
+  rollout_open(&learning->rollout);
   if (!policy_task_room(training, learning->rollout.rows, "learn.scans", error) ||
       !rollout_copy_open(&learning->copy, &learning->rollout, learning->policy.rewards, training->arena,
                          error) ||
@@ -291,24 +258,23 @@ static bool read_state(struct training *training, struct store *store, struct er
 
 /* ---- the row ------------------------------------------------------------------------------------------- */
 
-#define READS                                                                                                \
-  POLICY_READS, "reward.", "learn.algorithm", "learn.steps", "learn.scans", "learn.group", "learn.baseline", \
-      "learn.clone", "learn.optimiser", "learn.rate", "learn.rate_schedule", "learn.rate_floor",             \
-      "learn.scaling", "learn.epsilon", "learn.gamma", "learn.lambda", "learn.normalise", "learn.entropy",   \
-      "learn.entropy_schedule", "learn.entropy_floor", "learn.value", "learn.clip", "learn.validations",     \
-      "learn.log_every"
-#define READS_OF_PPO "learn.ratio", "learn.epochs", "learn.rows"
-#define READS_OF_CLONE "learn.clone_steps", "learn.clone_rate"
+static const char *const reads[] = {
+    POLICY_READS,          "reward.",           "learn.algorithm", "learn.steps",     "learn.scans",     "learn.group",
+    "learn.baseline",      "learn.clone",       "learn.optimiser", "learn.rate",      "learn.rate_schedule",
+    "learn.rate_floor",    "learn.scaling",     "learn.epsilon",   "learn.gamma",     "learn.lambda",    "learn.normalise",
+    "learn.entropy",       "learn.entropy_schedule", "learn.entropy_floor", "learn.value", "learn.clip",
+    "learn.validations",   "learn.log_every",   NULL};
+
+#define OF_PPO "learn.ratio", "learn.epochs", "learn.rows"
+#define OF_CLONE "learn.clone_steps", "learn.clone_rate"
 
 /* A teacher's keys count where there is one, and PPO's for PPO. */
-static const char *const *reads(const struct options *options) {
-  static const char *const keys[2][3][40] = {
-      [LEARN_A2C] = {[CLONE_NONE] = {READS},
-                     [CLONE_ORACLE] = {READS, READS_OF_CLONE, "sampler.candidates"},
-                     [CLONE_LBCS] = {READS, READS_OF_CLONE, "sampler.mask"}},
-      [LEARN_PPO] = {[CLONE_NONE] = {READS, READS_OF_PPO},
-                     [CLONE_ORACLE] = {READS, READS_OF_PPO, READS_OF_CLONE, "sampler.candidates"},
-                     [CLONE_LBCS] = {READS, READS_OF_PPO, READS_OF_CLONE, "sampler.mask"}}};
+static const char *const *reads_beside(const struct options *options) {
+  static const char *const keys[2][3][8] = {
+      [LEARN_A2C] = {[CLONE_ORACLE] = {OF_CLONE, "sampler.candidates"}, [CLONE_LBCS] = {OF_CLONE, "sampler.mask"}},
+      [LEARN_PPO] = {[CLONE_NONE] = {OF_PPO},
+                     [CLONE_ORACLE] = {OF_PPO, OF_CLONE, "sampler.candidates"},
+                     [CLONE_LBCS] = {OF_PPO, OF_CLONE, "sampler.mask"}}};
   return keys[options->learn.algorithm][options->learn.clone];
 }
 
@@ -316,16 +282,12 @@ static void fill_play(struct training *training, struct schedule *schedule) {
   rollout_add_play(&learning_of(training)->rollout, schedule, NULL);
 }
 
-static const struct log_value look_values[] = {
-#define X(name, tag, doc) {#name, tag, doc},
-    LEARN_VALUES(X)
-#undef X
-        {NULL, NULL, NULL}};
+static const struct log_value update_values[] = LOG_VALUES(LEARN_VALUES);
 
 static const struct log_curve curves[] = {
-    {"reward of a scan", "training", .looks = true, .value = LEARN_reward},
+    {"reward of a scan", "training", .logged = true, .value = LEARN_reward},
     {"%s", "validation", .validation = true},
-    {"entropy of a choice", "training", .looks = true, .value = LEARN_entropy},
+    {"entropy of a choice", "training", .logged = true, .value = LEARN_entropy},
     {.up = NULL}};
 
 const struct task task_policy = {
@@ -334,6 +296,7 @@ const struct task task_policy = {
     .unit = "rollout",
     .worked = "steps",
     .reads = reads,
+    .reads_beside = reads_beside,
     .start = "learn.start",
     .onward = "learn.start",
     .gamma = "learn",
@@ -347,12 +310,14 @@ const struct task task_policy = {
               [LEARN_IMITATE] = {"imitate", "after every rollout of the teacher", .fill = clone_fill_update},
               [LEARN_PLAY] = {"play", "for every rollout", .unit = true, .fill = fill_play},
               [LEARN_UPDATE] = {"update", "after every rollout", .unit = true, .fill = learn_fill_update},
-              [LEARN_RESTART] = {"restart", "before the scans of a validation", .validates = true,
-                                 .other = policy_task_restart},
+              [LEARN_LOG] = {"log", "for every line of the log", .host = true, .rows = learn_log_rows},
+              [LEARN_RESTART] = {"restart", "before the scans of a validation", POLICY_RESTART},
               [LEARN_VALIDATE] = {"validate",
                                   "one scan of every validation slice, by the most probable actions",
-                                  .validates = true, .other = policy_task_scan}},
-    .train = {"look", look_values, (1 << LEARN_explained) - 1, ~0u << LEARN_explained},
+                                  POLICY_SCAN},
+              [LEARN_SCORES] = {"scores", "after the scans of a part of the validation slices", .validates = true,
+                                .host = true, .rows = split_scores_and_choices}},
+    .train = {"look", update_values, (1 << LEARN_explained) - 1, ~0u << LEARN_explained},
     .validation = {"validation", policy_score_values, 1},
     .select = SELECT_HIGHEST,
     .scores = true,
@@ -365,7 +330,7 @@ const struct task task_policy = {
     .load = policy_task_load,
     .open = open_state,
     .step = learn_step,
-    .look = learn_look,
+    .log = learn_log,
     .validate = policy_task_validate,
     .picture = policy_task_picture,
     .write = write_state,

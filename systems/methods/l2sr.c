@@ -8,19 +8,7 @@
 
 /* ---- the reconstructor's part of a round --------------------------------------------------------------- */
 
-static const char *const *reads(const struct options *options) {
-  static const char *const keys[] = {FIT_READS, "acquisition.", "reward.metric", NULL};
-  (void)options;
-  return keys;
-}
-
-static bool describe(struct training *training, struct error *error) {
-  return fit_describe(training, false, true, error);
-}
-
-static void fill_update(struct training *training, struct schedule *schedule) {
-  fit_fill_update(training, schedule, NULL);
-}
+static const char *const reads[] = {FIT_READS, "acquisition.", "reward.metric", NULL};
 
 static bool open_units(struct training *training, struct error *error) {
   training_made_from(training, "actions", training->config.drawn ? "drawn" : "best");
@@ -36,11 +24,10 @@ const struct task task_round = {
     .one_setting = true,
     .bytes = sizeof(struct fitting),
     .networks = {&network_learned_reconstructor, &network_fixed_policy},
-    .lists = {FIT_LISTS(fill_update)},
+    .lists = {FIT_LISTS},
     .validation = {"epoch", fit_round_values, 1 << EPOCH_VAL_LOSS | 1 << EPOCH_VAL_SCORE},
     .score = EPOCH_VAL_SCORE,
     .check = fit_check,
-    .describe = describe,
     .open = open_units};
 
 /* ---- the method ---------------------------------------------------------------------------------------- */

@@ -17,11 +17,21 @@
 /* Own state of the task. */
 struct lbcs {
   size_t slices;   /* of a step */
-  uint32_t *order; /* room for one of all training slices */
+  struct slice_order order; /* of all training slices */
   float *room;     /* for a number of each action, or of each validation scan */
 };
 
-enum lbcs_list { LBCS_BEFORE, LBCS_GROW, LBCS_RESTART, LBCS_VALIDATE }; /* places of its lists */
+/* Places of its lists. */
+enum lbcs_list {
+  LBCS_ORDER,
+  LBCS_BEFORE,
+  LBCS_GROW,
+  LBCS_LOG,
+  LBCS_RESTART,
+  LBCS_VALIDATE,
+  LBCS_SCORES,
+  LBCS_SAVE
+};
 
 static struct lbcs *lbcs_of(const struct training *training) {
   return training_own(training, sizeof(struct lbcs));
@@ -79,10 +89,6 @@ static void fill_grow(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &take_action, simulation);
 }
 
-static const struct schedule *restart_of(struct training *training) {
-  return &training->train.simulation.restart;
-}
-
 static const struct metric *metric_of(const struct training *training) {
   return &metric_list[training->options->reward.metric];
 }
@@ -94,6 +100,36 @@ static void fill_validate(struct training *training, struct schedule *schedule) 
   simulation_add_observe(simulation, schedule);
   simulation_add_reconstruct(simulation, schedule);
   schedule_add(schedule, metric_of(training)->system, simulation);
+}
+
+/* What the host does between lists. */
+static const struct system load_initial = {.name = "load_initial",
+                                           .doc = "the initial actions, from which the mask grows",
+                                           .writes = SET(SCENE_grown),
+                                           .loads = true},
+                           save_choice = {.name = "save_choice",
+                                          .doc = "the action that was added, and its score, for the log",
+                                          .reads = SET(ROLLOUT_action) | SET(SCENE_mean_quality)},
+                           save_scores = {.name = "save_scores", .doc = "scores of the validation scans"},
+                           save_mask = {.name = "save_mask",
+                                        .doc = "the mask so far, and its order",
+                                        .reads = SET(SCENE_grown) | SET(ROLLOUT_action)},
+                           load_mask = {.name = "load_mask",
+                                        .doc = "the order of the mask that goes on, beside it",
+                                        .reads = SET(SCENE_grown),
+                                        .parts = SET(ROLLOUT_action),
+                                        .loads = true};
+
+static const struct system *const log_rows[] = {&save_choice, NULL}, *const checkpoint_rows[] = {&save_mask, NULL};
+
+static void fill_order(struct training *training, struct schedule *schedule) {
+  struct slice_order *order = &lbcs_of(training)->order;
+  order->simulation = &training->train.simulation;
+  if (training->options->lbcs.slices) slice_order_add(order, schedule);
+}
+
+static void fill_scores(struct training *training, struct schedule *schedule) {
+  schedule_add(schedule, &save_scores, NULL)->reads = SET(metric_of(training)->env);
 }
 
 /* ---- data ---------------------------------------------------------------------------------------------- */
@@ -214,10 +250,6 @@ static bool load(struct training *training, struct split *split, struct error *e
   return true;
 }
 
-static const struct system load_initial = {.name = "load_initial",
-                                           .doc = "the initial actions, from which the mask grows",
-                                           .writes = SET(SCENE_grown)};
-
 /* Validation scans have the mask of the training's world. */
 static bool open_mask(struct training *training, struct error *error) {
   struct lbcs *lbcs = lbcs_of(training);
@@ -225,9 +257,10 @@ static bool open_mask(struct training *training, struct error *error) {
   struct arena *arena = training->arena;
   size_t actions = training->acquisition.shape.actions, envs = world_capacity(training->validation.simulation.world, TABLE_ENV);
   uint8_t *initial = arena_try(arena, actions);
-  lbcs->order = arena_try_array(arena, sizeof(uint32_t), training->train.report.slices);
+  lbcs->order.count = training->train.report.slices;
+  lbcs->order.slice = arena_try_array(arena, sizeof(uint32_t), lbcs->order.count);
   lbcs->room = arena_try_array(arena, sizeof(float), actions > envs ? actions : envs);
-  if (!initial || !lbcs->order || !lbcs->room)
+  if (!initial || !lbcs->order.slice || !lbcs->room)
     return fail_memory(error, "no host memory for a mask of %zu", actions);
   acquisition_initial(&training->acquisition, initial);
   world_put(world, &load_initial, SCENE_grown, 0, 1, initial);
@@ -239,7 +272,7 @@ static void count_steps(struct training *training) {
   const struct acquisition *acquisition = &training->acquisition;
   size_t candidates = oracle_candidates(&training->train.options, acquisition), slices = lbcs_of(training)->slices;
   training->wanted = acquisition->budget;
-  training->each = training->look_every = training->save_every = options->lbcs.log_every;
+  training->each = training->log_every = training->save_every = options->lbcs.log_every;
   training->work = (double)slices * (double)candidates / (double)training->wanted;
   training->event_each = training->event_per = 1;
   log_info("a mask of %u initial and %u more %ss: %.4g images of %zu slice%s a step", acquisition->initial_lines,
@@ -255,34 +288,20 @@ static bool open_search(struct training *training, struct error *error) {
 
 /* ---- the task ------------------------------------------------------------------------------------------ */
 
-/* A part of the slices is drawn by seed and step. */
-static void draw_slices(struct training *training) {
-  struct lbcs *lbcs = lbcs_of(training);
-  size_t slices = training->train.report.slices;
-  struct random random;
-  if (lbcs->slices == slices) return;
-  random_start(&random, training->options->world.seed, STREAM_ORDER, (uint32_t)training->done);
-  random_order(&random, lbcs->order, slices);
-  slice_cache_order(&training->train.simulation, lbcs->order, slices);
-}
-
 static void step(struct training *training) {
   struct simulation *simulation = &training->train.simulation;
-  draw_slices(training);
-  simulation->taken = (uint32_t)training->done;
-  simulation_restart(simulation, 0, lbcs_of(training)->slices);
+  struct lbcs *lbcs = lbcs_of(training);
+  simulation->taken = lbcs->order.key = (uint32_t)training->done;
+  if (lbcs->slices != lbcs->order.count) training_run_list(training, LBCS_ORDER);
+  simulation_restart(simulation, 0, lbcs->slices);
   training_run_list(training, LBCS_GROW);
 }
 
-static const struct system save_choice = {.name = "save_choice",
-                                          .doc = "the action that was added, and its score, for the log",
-                                          .reads = SET(ROLLOUT_action) | SET(SCENE_mean_quality)};
-
-static bool look(struct training *training, double values[TRAINING_VALUES], struct error *error) {
+static bool log_step(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   struct lbcs *lbcs = lbcs_of(training);
   struct world *world = training_world(training);
   uint32_t action;
-  struct world_use before = world_enter(world, &save_choice);
+  struct world_use before = world_enter(world, training_host(training, LBCS_LOG, 0));
   world_read(world, ROLLOUT_action, training->done - 1, 1, &action);
   world_read(world, SCENE_mean_quality, 0, 1, lbcs->room);
   world_leave(world, before);
@@ -292,35 +311,23 @@ static bool look(struct training *training, double values[TRAINING_VALUES], stru
   return true;
 }
 
-/* With the column of the scene's metric. */
-static const struct system save_scores = {.name = "save_scores", .doc = "scores of the validation scans"};
-
 static bool validate(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   float *room = lbcs_of(training)->room;
   struct simulation *simulation = &training->validation.simulation;
   const struct metric *metric = metric_of(training);
   size_t slices = training->validation.report.slices, most = world_capacity(simulation->world, TABLE_ENV);
-  struct system save = save_scores;
   bool good = true;
-  save.reads = SET(metric->env);
   simulation->taken = (uint32_t)training->done;
   for (size_t first = 0; good && first < slices; first += most) {
     size_t envs = slices - first < most ? slices - first : most;
     simulation_restart(simulation, (uint32_t)first, envs);
     training_run_list(training, LBCS_VALIDATE);
-    world_get(simulation->world, &save, metric->env, 0, envs, room);
+    world_get(simulation->world, training_host(training, LBCS_SCORES, 0), metric->env, 0, envs, room);
     good = device_finish(training->device, error) && simulation_check(simulation, error);
     for (size_t i = 0; i < envs; i++) values[0] += (double)(metric->sign * room[i]) / (double)slices;
   }
   return good;
 }
-
-static const struct system save_mask = {
-    .name = "save_mask", .doc = "the mask so far, and its order", .reads = SET(SCENE_grown) | SET(ROLLOUT_action)};
-static const struct system load_mask = {.name = "load_mask",
-                                        .doc = "the order of the mask that goes on, beside it",
-                                        .reads = SET(SCENE_grown),
-                                        .parts = SET(ROLLOUT_action)};
 
 /* The mask, as samplers read it, and its actions in the order that they were taken in. */
 static bool write_mask(const struct training *training, struct arena *arena, struct store *store,
@@ -332,7 +339,7 @@ static bool write_mask(const struct training *training, struct arena *arena, str
   const size_t shape[] = {points ? scan->height : actions, scan->width};
   uint8_t *mask = ARENA_NEW(arena, uint8_t, actions);
   uint32_t *order = ARENA_NEW(arena, uint32_t, taken);
-  struct world_use before = world_enter(world, &save_mask);
+  struct world_use before = world_enter(world, training_host(training, LBCS_SAVE, 0));
   world_read(world, SCENE_grown, 0, 1, mask);
   world_read(world, ROLLOUT_action, 0, taken, order);
   world_leave(world, before);
@@ -389,20 +396,13 @@ static bool read_search(struct training *training, struct store *store, struct e
   return good;
 }
 
-static const char *const *reads(const struct options *options) {
-  static const char *const keys[] = {"data.", "acquisition.", "world.", "network.", "reconstruct.", "reward.metric", "lbcs.", NULL};
-  (void)options;
-  return keys;
-}
+static const char *const reads[] = {"data.", "acquisition.", "world.", "network.", "reconstruct.",
+                                    "reward.metric", "lbcs.", NULL};
 
-static const struct log_value look_values[] = {
-#define X(name, tag, doc) {#name, tag, doc},
-    LBCS_VALUES(X)
-#undef X
-        {NULL, NULL, NULL}};
+static const struct log_value update_values[] = LOG_VALUES(LBCS_VALUES);
 
 static const struct log_curve curves[] = {
-    {"%s", "training", .looks = true, .value = LBCS_score},
+    {"%s", "training", .logged = true, .value = LBCS_score},
     {"%s", "validation", .validation = true},
     {.up = NULL}};
 
@@ -417,13 +417,18 @@ const struct task task_lbcs = {
     .one_setting = true,
     .bytes = sizeof(struct lbcs),
     .networks = {&network_fixed_reconstructor},
-    .lists = {[LBCS_BEFORE] = {"restart", "before every action", .other = restart_of},
-              [LBCS_RESTART] = {"restart", "before the scans of a validation", .validates = true,
-                                .other = policy_task_restart},
+    .lists = {[LBCS_ORDER] = {"order", "before every action, of which a part of the slices decides", .fill = fill_order},
+              [LBCS_BEFORE] = {"restart", "before every action",
+                               .in_training = offsetof(struct training, train.simulation.restart)},
+              [LBCS_LOG] = {"log", "for every line of the log", .host = true, .rows = log_rows},
+              [LBCS_RESTART] = {"restart", "before the scans of a validation", POLICY_RESTART},
               [LBCS_GROW] = {"grow", "for every action", .unit = true, .fill = fill_grow},
               [LBCS_VALIDATE] = {"validate", "one scan of every validation slice, with the mask so far",
-                                 .validates = true, .fill = fill_validate}},
-    .train = {"look", look_values, 1 << LBCS_score},
+                                 .validates = true, .fill = fill_validate},
+              [LBCS_SCORES] = {"scores", "after the scans of a part of the validation slices", .validates = true,
+                               .host = true, .fill = fill_scores},
+              [LBCS_SAVE] = {"checkpoint", "for every checkpoint", .host = true, .rows = checkpoint_rows}},
+    .train = {"look", update_values, 1 << LBCS_score},
     .validation = {"validation", policy_score_values, 1},
     .scores = true,
     .across = "actions beside the initial ones",
@@ -436,7 +441,7 @@ const struct task task_lbcs = {
     .load = load,
     .open = open_search,
     .step = step,
-    .look = look,
+    .log = log_step,
     .validate = validate,
     .write = write_search,
     .read = read_search};

@@ -19,7 +19,7 @@ double learn_scaled_rate(const struct options *options) {
   return rate * (options->learn.scaling == SCALING_LINEAR ? more : sqrt(more));
 }
 
-/* From draws of the rollout's own. */
+/* Every epoch of a rollout has an order of its own. */
 static void run_shuffle(struct world *world, void *context) {
   struct training *training = context;
   struct learning *learning = training->own;
@@ -67,9 +67,34 @@ bool learn_is_ppo(const struct options *options) {
   return options->learn.algorithm == LEARN_PPO;
 }
 
-/* PPO goes over the minibatches of several epochs; A2C makes one update of all rows. normalised: of
- * advantages that are normalised where the scene says so; else of them as they are. */
-static void fill_epochs(struct training *training, struct schedule *schedule, bool normalised) {
+/* A value that falls from `start` to `floor` while `progress` goes from 0 to 1; it never rises. */
+static double scheduled(enum learn_schedule schedule, double start, double floor, double progress) {
+  if (schedule == LEARN_CONSTANT || floor >= start) return start;
+  double left = schedule == LEARN_LINEAR ? 1 - progress : (1 + cos(M_PI * progress)) / 2;
+  return floor + (start - floor) * left;
+}
+
+/* A constant rate stays the optimiser's own: what goes on keeps it, but for a teacher's. */
+static void run_schedule(struct world *world, void *context) {
+  struct training *training = context;
+  const struct options *options = training->options;
+  struct learning *learning = training->own;
+  (void)world;
+  uint64_t taught = learning->clone.rollouts, done = training->done - taught;
+  double progress = (double)done / (double)(training->wanted - taught);
+  if (taught && !done) training->optimiser.rate = learn_scaled_rate(options);
+  learning->rollout.update.entropy_weight =
+      (float)scheduled((enum learn_schedule)options->learn.entropy_schedule, options->learn.entropy,
+                       options->learn.entropy_floor, progress);
+  if (options->learn.rate_schedule != LEARN_CONSTANT)
+    training->optimiser.rate = scheduled((enum learn_schedule)options->learn.rate_schedule,
+                                         learn_scaled_rate(options), options->learn.rate_floor, progress);
+}
+
+static const struct system schedule_rates = {
+    .name = "schedule_rates", .doc = "the learning rate and the entropy's weight of this update", .run = run_schedule};
+
+void learn_fill_passes(struct training *training, struct schedule *schedule, bool normalised) {
   struct rollout *rollout = &learning_of(training)->rollout;
   bool ppo = learn_is_ppo(training->options);
   if (ppo) schedule_add(schedule, &repeat_epochs, training);
@@ -83,14 +108,17 @@ static void fill_epochs(struct training *training, struct schedule *schedule, bo
 }
 
 void learn_fill_update(struct training *training, struct schedule *schedule) {
-  fill_epochs(training, schedule, true);
+  schedule_add(schedule, &schedule_rates, training);
+  learn_fill_passes(training, schedule, true);
 }
 
-void learn_fill_passes(struct training *training, struct schedule *schedule) {
-  fill_epochs(training, schedule, false);
-}
+static const struct system save_terms = {
+    .name = "save_terms", .doc = "the losses of the last rollout, for the log", .reads = SET(ROLLOUT_terms)};
 
-const struct system *const learn_systems[] = {&repeat_epochs, &shuffle_rows, &repeat_minibatches, NULL};
+const struct system *const learn_log_rows[] = {&save_terms, &system_save_rollout, NULL};
+
+const struct system *const learn_systems[] = {&schedule_rates, &repeat_epochs, &shuffle_rows,
+                                                     &repeat_minibatches, NULL};
 
 /* ---- looking ------------------------------------------------------------------------------------------- */
 
@@ -104,11 +132,8 @@ static void tell_facts(struct rollout_facts facts, bool taught, double values[TR
   values[LEARN_distinct] = facts.distinct;
 }
 
-static const struct system save_terms = {
-    .name = "save_terms", .doc = "the losses of the last rollout, for the log", .reads = SET(ROLLOUT_terms)};
-
 /* Tells the return of the last rollout. */
-bool learn_look(struct training *training, double values[TRAINING_VALUES], struct error *error) {
+bool learn_log(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   struct learning *learning = training->own;
   float *terms = learning->policy.terms;
   size_t rows = learning->rollout.rows;

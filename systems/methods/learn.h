@@ -48,16 +48,27 @@ struct learning {
 struct learning *learning_of(const struct training *training);
 
 /* Places of its lists. */
-enum learn_list { LEARN_CLONE, LEARN_IMITATE, LEARN_PLAY, LEARN_UPDATE, LEARN_RESTART, LEARN_VALIDATE };
+enum learn_list {
+  LEARN_CLONE,
+  LEARN_IMITATE,
+  LEARN_PLAY,
+  LEARN_UPDATE,
+  LEARN_LOG,
+  LEARN_RESTART,
+  LEARN_VALIDATE,
+  LEARN_SCORES
+};
 
 /* One rollout and what is learnt from it; only enqueues. */
 void learn_step(struct training *training); /* l2s.c */
 uint32_t learn_next_scan(const struct training *training); /* number of its first scan */
 bool learn_is_ppo(const struct options *options);
-void learn_fill_update(struct training *training, struct schedule *schedule);
-void learn_fill_passes(struct training *training,
-                       struct schedule *schedule); /* takes advantages as they are */
-bool learn_look(struct training *training, double values[TRAINING_VALUES], struct error *error);
+/* PPO goes over the minibatches of several epochs; A2C makes one update of all rows. normalised: of advantages that are
+ * normalised where the scene says so; else of them as they are. */
+void learn_fill_passes(struct training *training, struct schedule *schedule, bool normalised);
+void learn_fill_update(struct training *training, struct schedule *schedule); /* with the rates that are scheduled */
+extern const struct system *const learn_log_rows[]; /* what the host does for it */
+bool learn_log(struct training *training, double values[TRAINING_VALUES], struct error *error);
 /* The rate of a first update: learn.rate scaled to learn.scans; 16 are those of the published code. */
 double learn_scaled_rate(const struct options *options);
 
@@ -83,10 +94,6 @@ void clone_fill_play(struct training *training, struct schedule *schedule);
 void clone_fill_update(struct training *training, struct schedule *schedule);
 /* The teacher's order, and how long it teaches; the rollout is open. */
 bool clone_open(struct training *training, struct error *error);
-
-/* Before and after a unit of the teacher's. */
-void clone_begin(struct training *training);
-void clone_end(struct training *training);
 
 extern const struct system *const clone_systems[];
 

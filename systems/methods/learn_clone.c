@@ -3,6 +3,7 @@
 #include "engine/base/round.h"
 #include "systems/data/digest.h"
 #include "systems/sampling/geometry.h"
+#include "systems/sampling/mask_file.h"
 
 #include <string.h>
 
@@ -54,43 +55,28 @@ static bool check_initial(const uint8_t *mask, const uint32_t *table, const stru
                                geometry_of(acquisition)->one, found, acquisition->initial_lines);
 }
 
-static bool read_mask(const struct acquisition *acquisition, struct store *store, struct arena *arena,
-                      void **mask, struct error *error) {
-  size_t lines = acquisition->shape.actions, found;
-  if (!store_read_all(store, "mask", STORE_U8, ORDER_MOST, arena, mask, &found, error)) return false;
-  if (found != lines)
-    return fail_file(
-        error, "its mask is of %zu %s%s, and the scene has %zu; name a mask that was grown at its data.size",
-        found, geometry_of(acquisition)->one, plural(found), lines);
-  return true;
-}
-
 static bool read_order(const struct acquisition *acquisition, struct store *store, struct arena *arena,
                        uint32_t *table, struct error *error) {
-  const char *geometry = geometry_of(acquisition)->name;
-  char found[32] = "";
-  void *mask, *order;
+  void *order;
   size_t count;
   if (!store_has(store, "order"))
     return fail_file(error, "it has no dataset order; name last.h5 of train.method lbcs");
-  if (store_text(store, "scan_geometry", found, sizeof found) && strcmp(found, geometry))
-    return fail_usage(error, "it is of %s and acquisition.geometry is %s; name a mask of these", found,
-                      geometry);
-  return read_mask(acquisition, store, arena, &mask, error) &&
-         store_read_all(store, "order", STORE_U32, ORDER_MOST, arena, &order, &count, error) &&
-         rank(order, count, acquisition, table, error) && check_initial(mask, table, acquisition, error);
+  return store_read_all(store, "order", STORE_U32, ORDER_MOST, arena, &order, &count, error) &&
+         rank(order, count, acquisition, table, error);
 }
 
 /* The table by which system decide_next takes the mask's actions in their order. */
 static bool fill_order(const struct options *options, const struct acquisition *acquisition,
                        struct arena *arena, uint32_t *table, struct error *error) {
   const char *path = options->sampler.mask;
+  uint8_t *mask = ARENA_NEW(arena, uint8_t, acquisition->shape.actions);
   struct store *store;
   if (!*path)
     return fail_usage(error,
                       "learn.clone is lbcs and sampler.mask is empty; name last.h5 of train.method lbcs");
+  if (!mask_file_read(path, acquisition, mask, error)) return fail_in(error, "learn.clone lbcs");
   if (!store_open(&store, path, error)) return fail_in(error, "sampler.mask");
-  bool good = read_order(acquisition, store, arena, table, error);
+  bool good = read_order(acquisition, store, arena, table, error) && check_initial(mask, table, acquisition, error);
   store_close(store);
   return good || fail_in(error, "learn.clone lbcs, sampler.mask %s", path);
 }
@@ -119,6 +105,39 @@ void clone_plan(const struct options *options, struct simulation_plan *plan) {
 
 /* ---- systems ------------------------------------------------------------------------------------------- */
 
+/* The cross-entropy alone, and the critic where its estimate is what counts later. */
+static void run_begin(struct world *world, void *context) {
+  struct training *training = context;
+  const struct options *options = training->options;
+  struct learning *learning = learning_of(training);
+  struct rollout *rollout = &learning->rollout;
+  (void)world;
+  learning->clone.before = rollout->update;
+  learning->clone.members = rollout->group.members;
+  rollout->update.entropy_weight = rollout->update.clip = 0;
+  if (rollout->baseline != BASELINE_CRITIC) rollout->update.value_weight = 0;
+  rollout->group.members = rollout->simulation->group = 1;
+  training->optimiser.rate =
+      options->learn.clone_rate > 0 ? options->learn.clone_rate : learn_scaled_rate(options);
+}
+
+static const struct system begin_teaching = {
+    .name = "begin_teaching",
+    .doc = "the loss and the rate while the teacher decides, and a slice of its own for every scan",
+    .run = run_begin};
+
+static void run_end(struct world *world, void *context) {
+  struct learning *learning = learning_of(context);
+  struct rollout *rollout = &learning->rollout;
+  (void)world;
+  rollout->update = learning->clone.before;
+  rollout->group.members = learning->clone.members;
+  rollout->simulation->group = (uint32_t)learning->clone.members;
+}
+
+static const struct system end_teaching = {
+    .name = "end_teaching", .doc = "the policy's own loss and slices again", .run = run_end};
+
 static void run_praise(struct world *world, void *context) {
   const struct rollout *rollout = context;
   device_fill_floats(world_device(world), world_out(world, ROLLOUT_advantage).as.m, rollout->rows, 1);
@@ -132,19 +151,22 @@ static const struct system praise = {.name = "praise",
                                      .writes = SET(ROLLOUT_advantage),
                                      .run = run_praise};
 
-const struct system *const clone_systems[] = {&praise, NULL};
-
 void clone_fill_play(struct training *training, struct schedule *schedule) {
   struct rollout *rollout = &learning_of(training)->rollout;
   if (training->options->learn.clone == CLONE_NONE) return;
+  schedule_add(schedule, &begin_teaching, training);
   rollout_add_play(rollout, schedule, teacher_of(training->options));
   struct system *last = schedule_add(schedule, &praise, rollout);
   if (rollout->normalises) last->writes |= SET(ROLLOUT_normalised);
 }
 
 void clone_fill_update(struct training *training, struct schedule *schedule) {
-  if (training->options->learn.clone != CLONE_NONE) learn_fill_passes(training, schedule);
+  if (training->options->learn.clone == CLONE_NONE) return;
+  learn_fill_passes(training, schedule, false);
+  schedule_add(schedule, &end_teaching, training);
 }
+
+const struct system *const clone_systems[] = {&begin_teaching, &praise, &end_teaching, NULL};
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
@@ -172,28 +194,4 @@ bool clone_open(struct training *training, struct error *error) {
   if (training->config.round || options->learn.clone == CLONE_NONE) return true;
   learning->clone.rollouts = clone_rollouts(options, learning->rollout.rows);
   return options->learn.clone != CLONE_LBCS || open_order(training, error);
-}
-
-/* ---- teaching ------------------------------------------------------------------------------------------ */
-
-/* The cross-entropy alone, and the critic where its estimate is what counts later. */
-void clone_begin(struct training *training) {
-  const struct options *options = training->options;
-  struct learning *learning = learning_of(training);
-  struct rollout *rollout = &learning->rollout;
-  learning->clone.before = rollout->update;
-  learning->clone.members = rollout->group.members;
-  rollout->update.entropy_weight = rollout->update.clip = 0;
-  if (rollout->baseline != BASELINE_CRITIC) rollout->update.value_weight = 0;
-  rollout->group.members = rollout->simulation->group = 1;
-  training->optimiser.rate =
-      options->learn.clone_rate > 0 ? options->learn.clone_rate : learn_scaled_rate(options);
-}
-
-void clone_end(struct training *training) {
-  struct learning *learning = learning_of(training);
-  struct rollout *rollout = &learning->rollout;
-  rollout->update = learning->clone.before;
-  rollout->group.members = learning->clone.members;
-  rollout->simulation->group = (uint32_t)learning->clone.members;
 }

@@ -23,7 +23,7 @@ static void run_views(struct world *world, void *context) {
   struct loupe *loupe = training_loupe(training);
   size_t images = world_rows(world, TABLE_ENV);
   loupe_number(loupe, fit_update(training), fit_sample(training));
-  observe_present(world, world_in(world, ENV_slice), NULL, 0, loupe_frequencies(loupe), images);
+  observe_frequencies(world, world_in(world, ENV_slice), NULL, 0, loupe_frequencies(loupe), images);
   loupe_forward_views(loupe, images);
   device_copy(loupe->device, loupe_observed(loupe), 0, world_out(world, BATCH_input).as.m, 0,
               loupe_observed_bytes(loupe, images));
@@ -34,7 +34,7 @@ static const struct system forward_loupe = {
     .doc = "LOUPE's forward pass: masks, and what the reconstructor sees of the slices by them",
     .reads = SET(ENV_slice) | SET(SLICE_unit) | FORWARD_READS(SAMPLER),
     .writes = SET(BATCH_input) | FORWARD_WRITES(SAMPLER),
-    .kernels = {"view_present", "loupe_number"},
+    .kernels = {"view_frequencies", "loupe_number"},
     .run = run_views};
 
 static void run_views_back(struct world *world, void *context) {
@@ -152,13 +152,7 @@ static void add_back(struct training *training, struct schedule *schedule) {
 
 static const struct fit_way way = {add_there, add_back};
 
-static void fill_update(struct training *training, struct schedule *schedule) {
-  fit_fill_update(training, schedule, &way);
-}
-
-static void fill_draw(struct training *training, struct schedule *schedule) {
-  schedule_add(schedule, &draw_validation, training);
-}
+static const struct system *const draw_rows[] = {&draw_validation, NULL};
 
 /* ---- networks ------------------------------------------------------------------------------------------- */
 
@@ -209,19 +203,11 @@ static const struct task_network reconstructor = {.open = open_reconstructor, FI
 
 /* ---- the row -------------------------------------------------------------------------------------------- */
 
-static const char *const *reads(const struct options *options) {
-  static const char *const keys[] = {FIT_READS, "train.method", "acquisition.", "loupe.", NULL};
-  (void)options;
-  return keys;
-}
+static const char *const reads[] = {FIT_READS, "train.method", "acquisition.", "loupe.", NULL};
 
 static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
                   uint32_t rounds, struct error *error) {
   return fit_check_masks(options, "loupe", error) && fit_check(device, options, acquisition, rounds, error);
-}
-
-static bool describe(struct training *training, struct error *error) {
-  return fit_describe(training, true, false, error);
 }
 
 const struct task task_loupe = {
@@ -230,14 +216,14 @@ const struct task task_loupe = {
     .reads = reads,
     .more = "train.epochs",
     .one_setting = true,
+    .facts = &way,
     .bytes = sizeof(struct loupe_training),
     .networks = {&reconstructor, &mask},
-    .lists = {FIT_LISTS(fill_update),
-              [FIT_DRAW] = {"learned masks", "after every epoch", .validates = true, .fill = fill_draw}},
+    .lists = {FIT_LISTS,
+              [FIT_DRAW] = {"learned masks", "after every epoch", .validates = true, .rows = draw_rows}},
     .validation = {"epoch", fit_epoch_values, 1 << EPOCH_VAL_LOSS},
     .score = EPOCH_VAL_SSIM,
     .check = check,
-    .describe = describe,
     .open = fit_open};
 
 static const struct system *const loupe_systems[] = {

@@ -24,10 +24,16 @@ static bool check_keep(const struct options *options, struct error *error) {
   return true;
 }
 
+static struct rate_schedule rates_of(const struct options *options) {
+  return (struct rate_schedule){.factor = options->pgmri.rate_factor,
+                                .every = options->pgmri.schedule == SCHEDULE_STEP ? options->pgmri.rate_every : 0,
+                                .milestones = options->pgmri.milestones};
+}
+
 static bool check_estimator(const struct options *options, struct error *error) {
   bool greedy = options->pgmri.estimator == PGMRI_GREEDY, baseline = options->pgmri.baseline;
-  uint32_t draws = options->pgmri.trajectories, milestone[MILESTONES_MOST];
-  size_t milestones;
+  const struct rate_schedule rates = rates_of(options);
+  uint32_t draws = options->pgmri.trajectories;
   if (!baseline && !greedy)
     return fail_usage(error,
                       "pgmri.baseline is false and pgmri.estimator nongreedy; only the greedy one goes "
@@ -50,9 +56,7 @@ static bool check_estimator(const struct options *options, struct error *error) 
         "train.method to l2s or l2sr",
         options->learn.clone == CLONE_LBCS ? "lbcs" : "oracle");
   return baseline_refuse(options, "pgmri.trajectories and pgmri.baseline", error) &&
-         check_keep(options, error) &&
-         optimise_read_milestones("pgmri.milestones", options->pgmri.milestones, milestone, &milestones,
-                                  error);
+         check_keep(options, error) && rate_check(&rates, "pgmri.milestones", error);
 }
 
 static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
@@ -85,9 +89,16 @@ static struct simulation_plan plan(const struct training *training, const struct
 }
 
 static bool describe(struct training *training, struct error *error) {
-  if (!policy_task_describe(training, error)) return false;
-  trajectories_describe(&pgmri_of(training)->trajectories, &training->train.simulation);
-  return true;
+  const struct options *options = training->options;
+  pgmri_of(training)->trajectories.setup =
+      (struct trajectories_setup){.simulation = &training->train.simulation,
+                                  .batch = options->pgmri.batch,
+                                  .minibatches = options->pgmri.accumulation,
+                                  .draws = options->pgmri.trajectories,
+                                  .greedy = options->pgmri.estimator == PGMRI_GREEDY,
+                                  .baseline = options->pgmri.baseline,
+                                  .gamma = options->pgmri.gamma};
+  return policy_task_describe(training, error);
 }
 
 /* ---- the policy ---------------------------------------------------------------------------------------- */
@@ -114,18 +125,6 @@ static const struct task_network policy = {.open = open_policy, .optimiser = opt
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-static void open_trajectories(struct training *training) {
-  const struct options *options = training->options;
-  struct trajectories_setup setup = {.simulation = &training->train.simulation,
-                                     .batch = options->pgmri.batch,
-                                     .minibatches = options->pgmri.accumulation,
-                                     .draws = options->pgmri.trajectories,
-                                     .greedy = options->pgmri.estimator == PGMRI_GREEDY,
-                                     .baseline = options->pgmri.baseline,
-                                     .gamma = options->pgmri.gamma};
-  trajectories_open(&pgmri_of(training)->trajectories, &setup);
-}
-
 /* An epoch has whole updates only; the last minibatch of the slices may be short. */
 static bool count_updates(struct training *training, struct error *error) {
   const struct pgmri *pgmri = pgmri_of(training);
@@ -138,7 +137,7 @@ static bool count_updates(struct training *training, struct error *error) {
                 pgmri->slices, divide_up(pgmri->slices, options->pgmri.batch), options->pgmri.batch,
                 options->pgmri.accumulation);
   training->wanted = training->each * options->pgmri.epochs;
-  training->look_every = options->pgmri.log_every;
+  training->log_every = options->pgmri.log_every;
   training->save_every = options->pgmri.save_every;
   training->work = (double)(pgmri->group * (1 + options->pgmri.trajectories * pgmri->trajectories.steps));
   training->event_each = training->event_per = 1;
@@ -149,23 +148,16 @@ static bool open_rollout(struct training *training, struct error *error) {
   struct pgmri *pgmri = pgmri_of(training);
   pgmri->group = group_of(training->options);
   pgmri->slices = training->train.report.slices;
-  open_trajectories(training);
-  return optimise_read_milestones("pgmri.milestones", training->options->pgmri.milestones, pgmri->milestone,
-                                  &pgmri->milestones, error) &&
-         count_updates(training, error) &&
-         policy_task_room(training, pgmri->slices, "pgmri.batch or pgmri.accumulation", error);
+  trajectories_open(&pgmri->trajectories);
+  if (!count_updates(training, error) ||
+      !policy_task_room(training, pgmri->slices, "pgmri.batch or pgmri.accumulation", error))
+    return false;
+  pgmri->order.slice = pgmri->policy.order;
+  pgmri->order.count = pgmri->slices;
+  return true;
 }
 
 /* ---- an update ----------------------------------------------------------------------------------------- */
-
-static void shuffle(struct training *training, uint64_t epoch) {
-  struct pgmri *pgmri = pgmri_of(training);
-  uint32_t *order = pgmri->policy.order;
-  struct random random;
-  random_start(&random, training->options->world.seed, STREAM_ORDER, (uint32_t)epoch);
-  random_order(&random, order, pgmri->slices);
-  slice_cache_order(&training->train.simulation, order, pgmri->slices);
-}
 
 /* A multiple of the slices, so that slice number i takes entry i of the order; scans have numbers of their
  * own up to q times as large. */
@@ -175,14 +167,15 @@ static uint32_t first_slice(const struct training *training, uint64_t epoch) {
   return (uint32_t)(most ? epoch % most * slices : 0);
 }
 
-static double rate_of(const struct training *training, uint64_t epoch) {
-  const struct options *options = training->options;
-  const struct pgmri *pgmri = pgmri_of(training);
-  double rate = options->pgmri.rate, factor = options->pgmri.rate_factor;
-  return options->pgmri.schedule == SCHEDULE_STEP
-             ? optimise_step_rate(rate, factor, options->pgmri.rate_every, (uint32_t)epoch)
-             : optimise_milestone_rate(rate, factor, pgmri->milestone, pgmri->milestones, (uint32_t)epoch);
+static void run_schedule(struct world *world, void *context) {
+  struct training *training = context;
+  (void)world;
+  const struct rate_schedule rates = rates_of(training->options);
+  training->optimiser.rate = rate_at(&rates, training->options->pgmri.rate, training->done / training->each);
 }
+
+static const struct system schedule_rate = {
+    .name = "schedule_rate", .doc = "the learning rate of this epoch", .run = run_schedule};
 
 void pgmri_step(struct training *training, uint32_t first, size_t slices) {
   trajectories_play(&pgmri_of(training)->trajectories, &training->list[PGMRI_PLAY], first, slices);
@@ -194,9 +187,9 @@ static void step(struct training *training) {
   struct pgmri *pgmri = pgmri_of(training);
   uint64_t epoch = training->done / training->each;
   size_t first = training->done % training->each * pgmri->group, left = pgmri->slices - first;
-  if (pgmri->ordered != epoch + 1) shuffle(training, epoch);
+  pgmri->order.key = (uint32_t)epoch;
+  if (pgmri->ordered != epoch + 1) training_run_list(training, PGMRI_ORDER);
   pgmri->ordered = epoch + 1;
-  training->optimiser.rate = rate_of(training, epoch);
   pgmri_step(training, first_slice(training, epoch) + (uint32_t)first,
              left < pgmri->group ? left : pgmri->group);
 }
@@ -206,13 +199,13 @@ static const struct system save_update = {.name = "save_update",
                                           .reads = SET(STATE_terms) | SET(ROLLOUT_reward)};
 
 /* Tells the return of the last update. */
-static bool look(struct training *training, double values[TRAINING_VALUES], struct error *error) {
+static bool log_update(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   struct pgmri *pgmri = pgmri_of(training);
   struct world *world = training_world(training);
   const struct trajectories *trajectories = &pgmri->trajectories;
   const float *terms = pgmri->policy.terms, *rewards = pgmri->policy.rewards;
   size_t images = trajectories_images(trajectories), scans = trajectories->slices * trajectories->setup.draws;
-  struct world_use before = world_enter(world, &save_update);
+  struct world_use before = world_enter(world, training_host(training, PGMRI_LOG, 0));
   world_read(world, STATE_terms, 0, images, pgmri->policy.terms);
   world_read(world, ROLLOUT_reward, 0, trajectories->steps * scans, pgmri->policy.rewards);
   world_leave(world, before);
@@ -240,27 +233,28 @@ static void fill_play(struct training *training, struct schedule *schedule) {
   trajectories_add_play(&pgmri_of(training)->trajectories, schedule);
 }
 
+static void fill_order(struct training *training, struct schedule *schedule) {
+  struct pgmri *pgmri = pgmri_of(training);
+  pgmri->order.simulation = &training->train.simulation;
+  slice_order_add(&pgmri->order, schedule);
+}
+
 static void fill_update(struct training *training, struct schedule *schedule) {
+  schedule_add(schedule, &schedule_rate, training);
   trajectories_add_gradient(&pgmri_of(training)->trajectories, schedule);
   policy_task_add_optimise(training, schedule);
 }
 
-static const char *const *reads(const struct options *options) {
-  static const char *const keys[] = {POLICY_READS, "pgmri.", NULL};
-  (void)options;
-  return keys;
-}
+static const struct system *const pgmri_systems[] = {&schedule_rate, NULL}, *const log_rows[] = {&save_update, NULL};
 
-static const struct log_value look_values[] = {
-#define X(name, tag, doc) {#name, tag, doc},
-    PGMRI_VALUES(X)
-#undef X
-        {NULL, NULL, NULL}};
+static const char *const reads[] = {POLICY_READS, "pgmri.", NULL};
+
+static const struct log_value update_values[] = LOG_VALUES(PGMRI_VALUES);
 
 static const struct log_curve curves[] = {
-    {"reward of a scan", "training", .looks = true, .value = PGMRI_reward},
+    {"reward of a scan", "training", .logged = true, .value = PGMRI_reward},
     {"%s", "validation", .validation = true},
-    {"entropy of a choice", "training", .looks = true, .value = PGMRI_entropy},
+    {"entropy of a choice", "training", .logged = true, .value = PGMRI_entropy},
     {.up = NULL}};
 
 const struct task task_pgmri = {
@@ -277,13 +271,15 @@ const struct task task_pgmri = {
     .one_setting = true,
     .bytes = sizeof(struct pgmri),
     .networks = {&policy, &network_fixed_reconstructor},
-    .lists = {[PGMRI_PLAY] = {"play", "for every update", .unit = true, .fill = fill_play},
+    .lists = {[PGMRI_ORDER] = {"order", "before every epoch", .fill = fill_order},
+              [PGMRI_PLAY] = {"play", "for every update", .unit = true, .fill = fill_play},
               [PGMRI_UPDATE] = {"update", "after every play", .unit = true, .fill = fill_update},
-              [PGMRI_RESTART] = {"restart", "before the scans of a validation", .validates = true,
-                                 .other = policy_task_restart},
-              [PGMRI_VALIDATE] = {"validate", "one scan of every validation slice", .validates = true,
-                                  .other = policy_task_scan}},
-    .train = {"look", look_values, (1 << PGMRI_VALUE_COUNT) - 1},
+              [PGMRI_LOG] = {"log", "for every line of the log", .host = true, .rows = log_rows},
+              [PGMRI_RESTART] = {"restart", "before the scans of a validation", POLICY_RESTART},
+              [PGMRI_VALIDATE] = {"validate", "one scan of every validation slice", POLICY_SCAN},
+              [PGMRI_SCORES] = {"scores", "after the scans of a part of the validation slices", .validates = true,
+                                .host = true, .rows = split_scores}},
+    .train = {"look", update_values, (1 << PGMRI_VALUE_COUNT) - 1},
     .validation = {"validation", policy_score_values, 1},
     .epochs = true,
     .scores = true,
@@ -296,7 +292,7 @@ const struct task task_pgmri = {
     .load = policy_task_load,
     .open = open_rollout,
     .step = step,
-    .look = look,
+    .log = log_update,
     .validate = policy_task_validate,
     .keeps = keeps};
 
@@ -306,4 +302,5 @@ const struct method method_pgmri = {
     .paper = "Bakker et al. 2020, arXiv:2010.16262; the baseline of Kool et al. 2019",
     .networks = "policy; a U-Net first",
     .beside = {&network_pgmri},
+    .systems = pgmri_systems,
     .stages = {&task_reconstructor, &task_pgmri}};

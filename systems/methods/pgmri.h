@@ -8,6 +8,7 @@
 
 #include "systems/methods/policy_task.h"
 #include "systems/methods/trajectories.h"
+#include "systems/scan/slice_cache.h"
 
 /* Values of an update that is looked at: name, TensorBoard's, meaning. */
 #define PGMRI_VALUES(X)                                                                                      \
@@ -27,16 +28,15 @@ enum pgmri_value {
 struct pgmri {
   struct policy_learning policy; /* first */
   struct trajectories trajectories;
-  uint32_t milestone[MILESTONES_MOST];
-  size_t milestones;
   size_t slices, group; /* to train on; of an update */
-  uint64_t ordered;     /* epochs whose order was drawn last; 0: none */
+  struct slice_order order;
+  uint64_t ordered; /* epochs whose order was drawn last; 0: none */
 };
 
 struct pgmri *pgmri_of(const struct training *training);
 
 /* Places of its lists. */
-enum pgmri_list { PGMRI_PLAY, PGMRI_UPDATE, PGMRI_RESTART, PGMRI_VALIDATE };
+enum pgmri_list { PGMRI_ORDER, PGMRI_PLAY, PGMRI_UPDATE, PGMRI_LOG, PGMRI_RESTART, PGMRI_VALIDATE, PGMRI_SCORES };
 
 /* One update of slices number first, first + 1 ... of the order; only enqueues. */
 void pgmri_step(struct training *training, uint32_t first, size_t slices);

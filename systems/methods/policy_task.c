@@ -31,11 +31,6 @@ struct policy_setup policy_task_setup(struct device *device, struct kernels *ker
   return setup;
 }
 
-bool policy_task_check(const struct network_desc *network, const struct policy_setup *setup,
-                       const struct options *options, struct error *error) {
-  return network_check(network, options, error) && policy_check(setup, error);
-}
-
 bool policy_task_fits(struct device *device, const struct options *options, bool dense, const char *path,
                       struct error *error) {
   struct policy_setup setup = policy_setup_of(device, NULL, options, 1);
@@ -154,14 +149,6 @@ bool policy_task_count_choices(struct training *training, struct error *error) {
 }
 
 /* ---- validation ---------------------------------------------------------------------------------------- */
-
-const struct schedule *policy_task_restart(struct training *training) {
-  return &training->validation.simulation.restart;
-}
-
-const struct schedule *policy_task_scan(struct training *training) {
-  return &training->validation.simulation.scan;
-}
 
 bool policy_task_validate(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   return split_score(&training->validation, policy_learning_of(training)->choices, &values[0], error);

@@ -34,9 +34,6 @@ bool policy_task_read(struct training *training, struct store *store, struct err
   .close = training_close_policy, .graph = training_policy_graph, .begin = policy_task_begin,                \
   .origin = policy_task_origin, .write = policy_task_write, .read = policy_task_read
 
-/* Refuses its network's sizes and precision. */
-bool policy_task_check(const struct network_desc *network, const struct policy_setup *setup,
-                       const struct options *options, struct error *error);
 /* Whether it can start from that checkpoint, which is of the scene's scans. */
 bool policy_task_fits(struct device *device, const struct options *options, bool dense, const char *path,
                       struct error *error);
@@ -49,9 +46,9 @@ bool policy_task_count_choices(struct training *training, struct error *error);
 void policy_task_add_optimise(struct training *training, struct schedule *schedule);
 bool policy_task_validate(struct training *training, double values[TRAINING_VALUES], struct error *error);
 struct event_picture policy_task_picture(const struct training *training, struct arena *arena);
-/* Of the validation data: before its scans, and these. */
-const struct schedule *policy_task_restart(struct training *training);
-const struct schedule *policy_task_scan(struct training *training);
+/* The lists of the validation data: what comes before its scans, and the scans. */
+#define POLICY_RESTART .validates = true, .in_training = offsetof(struct training, validation.simulation.restart)
+#define POLICY_SCAN .validates = true, .in_training = offsetof(struct training, validation.simulation.scan)
 extern const struct log_value policy_score_values[];
 
 /* Keys that every policy's numbers follow from. */

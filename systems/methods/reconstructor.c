@@ -2,32 +2,11 @@
 #include "systems/methods/fit.h"
 #include "systems/methods/method.h"
 
-static const char *const *reads(const struct options *options) {
-  static const char *const keys[] = {FIT_READS,
-                                     "acquisition.geometry",
-                                     "acquisition.pairs",
-                                     "acquisition.padded_left",
-                                     "acquisition.padded_right",
-                                     "acquisition.initial_side",
-                                     "sampler.polynomial_power",
-                                     "sampler.gaussian_width",
-                                     "sampler.mask",
-                                     "train.masks",
-                                     "train.sampler",
-                                     "train.accelerations",
-                                     "train.initial_accelerations",
-                                     NULL};
-  (void)options;
-  return keys;
-}
-
-static bool describe(struct training *training, struct error *error) {
-  return fit_describe(training, false, false, error);
-}
-
-static void fill_update(struct training *training, struct schedule *schedule) {
-  fit_fill_update(training, schedule, NULL);
-}
+static const char *const reads[] = {FIT_READS, "acquisition.geometry", "acquisition.pairs",
+                                    "acquisition.padded_left", "acquisition.padded_right",
+                                    "acquisition.initial_side", "sampler.polynomial_power",
+                                    "sampler.gaussian_width", "sampler.mask", "train.masks", "train.sampler",
+                                    "train.accelerations", "train.initial_accelerations", NULL};
 
 const struct task task_reconstructor = {FIT_TASK,
                                         .name = "reconstructor",
@@ -37,12 +16,11 @@ const struct task task_reconstructor = {FIT_TASK,
                                         .more = "train.epochs",
                                         .bytes = sizeof(struct fitting),
                                         .networks = {&network_learned_reconstructor},
-                                        .lists = {FIT_LISTS(fill_update)},
+                                        .lists = {FIT_LISTS},
                                         .validation = {"epoch", fit_epoch_values, 1 << EPOCH_VAL_LOSS},
                                         .score = EPOCH_VAL_SSIM,
                                         .check = fit_check,
                                         .fits = fit_fits,
-                                        .describe = describe,
                                         .open = fit_open};
 
 const struct method method_reconstructor = {

@@ -48,58 +48,54 @@ static void load_last_value(struct world *world) {
 }
 
 /* Where the rollout normalises, the normalised advantages take the place of the others. */
-static void choose_columns(struct rollout *rollout, const struct rollout_setup *setup) {
-  rollout->normalises = setup->normalise;
-  rollout->baseline = setup->baseline;
-  rollout->rewards = setup->baseline == BASELINE_CRITIC ? ROLLOUT_reward : ROLLOUT_centred;
-  rollout->advantages = setup->normalise ? ROLLOUT_normalised : ROLLOUT_advantage;
-}
-
-void rollout_describe(struct rollout *rollout, const struct rollout_setup *setup) {
-  *rollout = (struct rollout){.simulation = setup->simulation, .keeps = setup->keep};
-  setup->simulation->keeps = setup->keep;
-  choose_columns(rollout, setup);
+void rollout_describe(struct rollout *rollout) {
+  rollout->simulation->keeps = rollout->keeps;
+  rollout->rewards = rollout->baseline == BASELINE_CRITIC ? ROLLOUT_reward : ROLLOUT_centred;
+  rollout->advantages = rollout->normalises ? ROLLOUT_normalised : ROLLOUT_advantage;
 }
 
 /* Scans with numbers in a row share a slice from here on. */
-static void open_group(struct rollout *rollout, const struct rollout_setup *setup) {
-  size_t members = setup->group ? setup->group : 1;
-  REQUIRE(rollout->scans % members == 0, "%zu scans in groups of %zu", rollout->scans, members);
-  REQUIRE(members > 1 || setup->baseline == BASELINE_CRITIC, "one scan of a slice has no others");
-  rollout->simulation->group = (uint32_t)members;
-  rollout->group = (struct scan_group){.steps = rollout->steps,
-                                       .scans = rollout->scans,
-                                       .members = members,
-                                       .stride = 1,
-                                       .scale = members > 1 ? leave_one_out(members) : 1};
+static void open_group(struct rollout *rollout) {
+  struct scan_group *group = &rollout->group;
+  if (!group->members) group->members = 1;
+  REQUIRE(rollout->scans % group->members == 0, "%zu scans in groups of %zu", rollout->scans, group->members);
+  REQUIRE(group->members > 1 || rollout->baseline == BASELINE_CRITIC, "one scan of a slice has no others");
+  rollout->simulation->group = (uint32_t)group->members;
+  group->steps = rollout->steps;
+  group->scans = rollout->scans;
+  group->stride = 1;
+  group->scale = group->members > 1 ? leave_one_out(group->members) : 1;
 }
 
-void rollout_open(struct rollout *rollout, const struct rollout_setup *setup) {
-  struct simulation *simulation = setup->simulation;
-  *rollout = (struct rollout){.simulation = simulation,
-                              .scans = setup->scans,
-                              .launch = setup->launch < setup->scans ? setup->launch : setup->scans,
-                              .gamma = setup->gamma,
-                              .lambda = setup->lambda,
-                              .keeps = setup->keep};
-  choose_columns(rollout, setup);
-  REQUIRE(rollout->launch && rollout->launch <= world_capacity(simulation->world, TABLE_ENV),
-          "%zu scans a launch; there are %zu environments", rollout->launch,
-          world_capacity(simulation->world, TABLE_ENV));
+void rollout_open(struct rollout *rollout) {
+  struct simulation *simulation = rollout->simulation;
+  size_t envs = world_capacity(simulation->world, TABLE_ENV), room = world_capacity(simulation->world, TABLE_ROLLOUT);
+  rollout_describe(rollout);
+  if (rollout->launch > rollout->scans) rollout->launch = rollout->scans;
+  REQUIRE(rollout->launch && rollout->launch <= envs, "%zu scans a launch; there are %zu environments", rollout->launch,
+          envs);
   rollout->steps = simulation->acquisition.budget;
   rollout->most = rollout->rows = rollout->steps * rollout->scans;
-  REQUIRE(simulation->policy && rollout->rows && rollout->rows <= world_capacity(simulation->world, TABLE_ROLLOUT),
-          "%zu rows; the world has %zu", rollout->rows, world_capacity(simulation->world, TABLE_ROLLOUT));
-  REQUIRE(!setup->keep || (simulation->policy->blocks && simulation->policy->batch >= rollout->rows &&
-                             rollout_can_keep(simulation->device, rollout->scans, rollout->launch)),
+  REQUIRE(simulation->policy && rollout->rows && rollout->rows <= room, "%zu rows; the world has %zu", rollout->rows,
+          room);
+  REQUIRE(!rollout->keeps || (simulation->policy->blocks && simulation->policy->batch >= rollout->rows &&
+                              rollout_can_keep(simulation->device, rollout->scans, rollout->launch)),
           "%zu rows cannot be kept", rollout->rows);
-  simulation->keeps = setup->keep;
-  open_group(rollout, setup);
+  open_group(rollout);
   write_order(rollout);
   load_last_value(simulation->world);
 }
 
 /* ---- playing ------------------------------------------------------------------------------------------- */
+
+static void run_want(struct world *world, void *context) {
+  const struct rollout *rollout = context;
+  (void)world;
+  slice_cache_want_scans(rollout->simulation, rollout->first_scan, rollout->scans);
+}
+
+static const struct system want_slices = {
+    .name = "want_slices", .doc = "which slices the scans of this rollout need in the window", .run = run_want};
 
 static void run_clear(struct world *world, void *context) {
   const struct rollout *rollout = context;
@@ -152,6 +148,7 @@ static const struct system advantage = {
     .run = run_advantage};
 
 void rollout_add_play(struct rollout *rollout, struct schedule *schedule, const struct sampler *teacher) {
+  if (rollout->simulation->plan.window) schedule_add(schedule, &want_slices, rollout);
   schedule_add(schedule, &clear_rewards, rollout);
   slice_cache_add_bring(rollout->simulation, schedule);
   schedule_add(schedule, &repeat_launches, rollout);
@@ -166,7 +163,6 @@ void rollout_play(struct rollout *rollout, const struct schedule *play, uint32_t
   struct simulation *simulation = rollout->simulation;
   simulation->device->phase = "rollout";
   rollout->first_scan = first_scan;
-  if (simulation->cache) slice_cache_want_scans(simulation, first_scan, rollout->scans);
   schedule_run(play, simulation->world);
   rollout->kept = rollout->keeps;
   simulation->device->phase = "";
@@ -221,7 +217,7 @@ static const struct system repeat_passes = {
 
 static void run_gather(struct world *world, void *context) {
   const struct rollout *rollout = context;
-  kernel_run(world_kernels(world), "policy_recall", world_rows(world, TABLE_ENV),
+  kernel_run(world_kernels(world), "policy_gather", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, ROLLOUT_order), world_in(world, ROLLOUT_slice),
                   world_in(world, ROLLOUT_action), arg_unnamed(world_out(world, ENV_slice)),
                   world_out(world, ENV_mask), world_in(world, SCENE_initial), arg_u32((uint32_t)rollout->row),
@@ -233,12 +229,12 @@ static const struct system gather = {.name = "gather",
                                      .reads = SET(ROLLOUT_order) | SET(ROLLOUT_slice) | SET(ROLLOUT_action) |
                                               SET(SCENE_initial),
                                      .writes = SET(ENV_slice) | SET(ENV_mask),
-                                     .kernels = {"policy_recall"},
+                                     .kernels = {"policy_gather"},
                                      .run = run_gather};
 
 static void run_gather_kept(struct world *world, void *context) {
   const struct rollout *rollout = context;
-  kernel_run(world_kernels(world), "policy_recall_mask", rollout->rows,
+  kernel_run(world_kernels(world), "policy_gather_masks", rollout->rows,
              ARGS(world_in(world, ROLLOUT_action), arg_unnamed(world_out(world, BATCH_taken)),
                   world_in(world, SCENE_initial), arg_u32((uint32_t)rollout->scans)));
 }
@@ -248,7 +244,7 @@ static const struct system gather_kept = {
     .doc = "masks of all steps once more; activations of the encoder were kept",
     .reads = SET(ROLLOUT_action) | SET(SCENE_initial),
     .writes = SET(BATCH_taken),
-    .kernels = {"policy_recall_mask"},
+    .kernels = {"policy_gather_masks"},
     .run = run_gather_kept};
 
 static void run_forward(struct world *world, void *context) {
@@ -314,5 +310,5 @@ void rollout_add_gradient(struct rollout *rollout, struct schedule *schedule) {
 }
 
 const struct system *const rollout_systems[] = {
-    &clear_rewards, &repeat_launches, &system_centre_rewards, &advantage, &normalise, &repeat_passes,
+    &want_slices,   &clear_rewards,   &repeat_launches, &system_centre_rewards, &advantage, &normalise, &repeat_passes,
     &gather,        &gather_kept,     &forward,               &loss,      NULL};

@@ -9,31 +9,23 @@
 #include "systems/networks/policy.h"
 #include "systems/scan/simulation.h"
 
-struct rollout_setup {
-  struct simulation *simulation; /* opened by rollout_plan, with policy and reconstructor set */
+struct rollout {
+  /* What the caller sets: */
+  struct simulation *simulation; /* of rollout_plan; to open it, with policy and reconstructor set */
   size_t scans, launch;          /* of a rollout; at a time */
   double gamma, lambda;          /* discount; of generalised advantages */
-  bool keep;                     /* rollout_can_keep: the policy's activations stay for the update */
-  bool normalise;                /* advantages, within each update */
-  size_t group;                  /* scans in a row that share a slice; 1 or 0: each has its own */
+  bool keeps;                    /* rollout_can_keep: the policy's activations stay for the update */
+  bool normalises;               /* advantages, within every update */
   enum learn_baseline baseline;  /* what advantages are measured against */
-};
-
-struct rollout {
-  struct simulation *simulation;
-  double gamma, lambda;
-  size_t scans, launch;
-  size_t steps, rows;          /* rows = steps * scans */
-  struct policy_update update; /* the weights of the loss are the caller's to set; columns are filled in a step */
-  bool keeps;                  /* activations of a rollout stay for its update */
-  bool kept;                   /* they are there */
-  bool normalises;             /* advantages, within every update */
-  enum learn_baseline baseline;
+  struct scan_group group;       /* its members: scans in a row that share a slice; 0 or 1: each has its own */
+  struct policy_update update;   /* the weights of the loss; columns are filled in a step */
+  /* What follows: */
+  size_t steps, rows;           /* rows = steps * scans */
   unsigned rewards, advantages; /* columns: what advantages are of; what an update learns from */
-  struct scan_group group;     /* scans of a slice, where the baseline is theirs */
-  uint32_t first_scan;         /* of the rollout that is played */
-  size_t most;                 /* rows of an update, to normalise */
-  size_t first, count, row;    /* rows of the running update, and the running pass's first */
+  bool kept;                    /* activations of the last rollout are there */
+  uint32_t first_scan;          /* of the rollout that is played */
+  size_t most;                  /* rows of an update, to normalise */
+  size_t first, count, row;     /* rows of the running update, and the running pass's first */
 };
 
 /* For rollouts of at most `rows` steps of scans, and passes through the policy or launches of at most
@@ -44,8 +36,10 @@ struct simulation_plan rollout_plan(const struct options *options, size_t slices
  * that computes the encoder fused; the policy's batch must be all its rows. */
 bool rollout_can_keep(const struct device *device, size_t scans, size_t launch);
 
+/* Without a device: what its lists follow from. */
+void rollout_describe(struct rollout *rollout);
 /* After simulation_set: scans are as long as its acquisition says. */
-void rollout_open(struct rollout *rollout, const struct rollout_setup *setup);
+void rollout_open(struct rollout *rollout);
 
 /* Only enqueues. The scans with numbers from first_scan on, from begin to reward, and their advantages, by a list that
  * rollout_add_play has filled. */
@@ -59,8 +53,6 @@ void rollout_add_normalise(struct rollout *rollout, struct schedule *schedule);
  * many passes as that takes; where activations are kept, of all rows in their own order, once a
  * rollout. */
 void rollout_add_gradient(struct rollout *rollout, struct schedule *schedule);
-/* Without a device: what these follow from. */
-void rollout_describe(struct rollout *rollout, const struct rollout_setup *setup);
 /* Columns of these systems, for the plan. */
 #define ROLLOUT_COLUMNS                                                                                      \
   (SET(ROLLOUT_centred) | SET(ROLLOUT_advantage) | SET(ROLLOUT_return) | SET(ROLLOUT_last_value) |           \

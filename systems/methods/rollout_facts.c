@@ -23,7 +23,7 @@ bool rollout_copy_open(struct rollout_copy *copy, const struct rollout *rollout,
   return good || fail_memory(error, "no host memory for rollouts of %zu steps; lower learn.scans", rows);
 }
 
-static const struct system save_rollout = {.name = "save_rollout",
+const struct system system_save_rollout = {.name = "save_rollout",
                                            .doc = "the last rollout, for the facts that the log tells of it",
                                            .reads = SET(ROLLOUT_reward) | SET(ROLLOUT_value) | SET(ROLLOUT_return) |
                                                     SET(ROLLOUT_advantage) | SET(ROLLOUT_action)};
@@ -31,7 +31,7 @@ static const struct system save_rollout = {.name = "save_rollout",
 void rollout_copy_read(struct rollout_copy *copy, const struct rollout *rollout) {
   struct world *world = rollout->simulation->world;
   size_t rows = rollout->rows;
-  struct world_use before = world_enter(world, &save_rollout);
+  struct world_use before = world_enter(world, &system_save_rollout);
   world_read(world, ROLLOUT_reward, 0, rows, copy->reward);
   world_read(world, ROLLOUT_value, 0, rows, copy->value);
   world_read(world, ROLLOUT_return, 0, rows, copy->target);

@@ -26,6 +26,8 @@ struct rollout_copy {
 /* rewards: room for that column, which the caller has. */
 bool rollout_copy_open(struct rollout_copy *copy, const struct rollout *rollout, float *rewards,
                        struct arena *arena, struct error *error);
+/* What the host does for it. */
+extern const struct system system_save_rollout;
 /* Reads the last rollout; after device_finish it is there. */
 void rollout_copy_read(struct rollout_copy *copy, const struct rollout *rollout);
 struct rollout_facts rollout_facts(struct rollout_copy *copy, const struct rollout *rollout);

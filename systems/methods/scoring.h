@@ -27,7 +27,7 @@ struct scoring {
 
 /* The scene's; NULL: l2sr's own scores. */
 const struct scoring *scoring_chosen(const struct options *options);
-/* Of the name that evaluate.profile has; NULL: l2sr, or none. */
+/* The profile that evaluate.profile names; NULL: l2sr, or none. */
 const struct scoring *scoring_named(const char *name);
 enum scoring_unit scoring_unit(const struct scoring *scoring, size_t metric); /* NULL: of slices */
 

@@ -24,11 +24,11 @@ struct tau *training_tau(const struct training *training) {
 
 static bool next_draws(struct world *world, void *context, size_t turn) {
   struct training *training = context;
-  struct feed *feed = &fitting_of(training)->validation;
+  struct minibatches *batches = &fitting_of(training)->validation;
   struct pass pass;
   (void)world;
-  if (!pass_take(&pass, turn, feed->slices, training->reconstructor.batch)) return false;
-  feed_deal(feed, pass.first, pass.images);
+  if (!pass_take(&pass, turn, batches->slices, training->reconstructor.batch)) return false;
+  minibatch_select(batches, pass.first, pass.images);
   return true;
 }
 
@@ -38,7 +38,7 @@ static const struct system repeat_draws = {
     .covers = TABLE_BIT(TABLE_EPOCH),
     .next = next_draws};
 
-/* Their numbers are above those of training (systems/training/feed.c). */
+/* Their numbers are above those of training (systems/training/minibatch.c). */
 static void run_draw(struct world *world, void *context) {
   struct training *training = context;
   struct tau *tau = training_tau(training);
@@ -75,7 +75,7 @@ static void add_there(struct training *training, struct schedule *schedule) {
     sample->reads &= ~FORWARD_READS(SAMPLER);
     sample->writes &= ~FORWARD_WRITES(SAMPLER);
   }
-  if (adaptive) schedule_add(schedule, &system_look, steps);
+  if (adaptive) schedule_add(schedule, &system_forward_reconstruction, steps);
   schedule_add(schedule, &system_end, NULL);
   schedule_add(schedule, &system_forward_last, steps);
 }
@@ -85,14 +85,14 @@ static void add_back(struct training *training, struct schedule *schedule) {
   bool adaptive = training->options->tau.adaptive;
   schedule_add(schedule, &system_repeat_back, steps);
   schedule_add(schedule, &system_backward_sampler, steps);
-  struct system *seen = adaptive ? schedule_add(schedule, &system_look_back, steps) : NULL;
+  struct system *seen = adaptive ? schedule_add(schedule, &system_backward_reconstruction, steps) : NULL;
   if (seen && training->options->tau.steps == 1) seen->writes &= ~SET(BATCH_input_gradient);
   schedule_add(schedule, &system_end, NULL);
 }
 
 static void fill_draw(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &repeat_draws, training);
-  feed_add_bring(&fitting_of(training)->validation, schedule);
+  minibatch_add_load(&fitting_of(training)->validation, schedule);
   const struct options *options = training->options;
   struct system *draw = schedule_add(schedule, &draw_validation, training);
   draw->reads |= tau_encode_reads(options) | (options->tau.adaptive ? FORWARD_READS(RECONSTRUCTOR) : 0);
@@ -101,10 +101,6 @@ static void fill_draw(struct training *training, struct schedule *schedule) {
 }
 
 static const struct fit_way way = {add_there, add_back};
-
-static void fill_update(struct training *training, struct schedule *schedule) {
-  fit_fill_update(training, schedule, &way);
-}
 
 /* ---- networks ------------------------------------------------------------------------------------------ */
 
@@ -161,11 +157,7 @@ static const struct task_network reconstructor = {.open = open_reconstructor, FI
 
 /* ---- the row ------------------------------------------------------------------------------------------- */
 
-static const char *const *reads(const struct options *options) {
-  static const char *const keys[] = {FIT_READS, "train.method", "acquisition.", "tau.", NULL};
-  (void)options;
-  return keys;
-}
+static const char *const reads[] = {FIT_READS, "train.method", "acquisition.", "tau.", NULL};
 
 static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
                   uint32_t rounds, struct error *error) {
@@ -176,34 +168,30 @@ static bool check(struct device *device, const struct options *options, const st
   return fit_check_masks(options, "tau_step", error) && fit_check(device, options, acquisition, rounds, error);
 }
 
-static bool describe(struct training *training, struct error *error) {
-  return fit_describe(training, true, false, error);
-}
-
 const struct task task_tau_step = {
     FIT_TASK,
     .name = "reconstructor",
     .reads = reads,
     .more = "train.epochs",
     .one_setting = true,
+    .facts = &way,
     .bytes = sizeof(struct tau_training),
     .networks = {&reconstructor, &sampler},
-    .lists = {FIT_LISTS(fill_update), [FIT_DRAW] = {"learned masks", "after every epoch",
+    .lists = {FIT_LISTS, [FIT_DRAW] = {"learned masks", "after every epoch",
                                                     .validates = true, .fill = fill_draw}},
     .validation = {"epoch", fit_epoch_values, 1 << EPOCH_VAL_LOSS},
     .score = EPOCH_VAL_SSIM,
     .check = check,
-    .describe = describe,
     .open = fit_open};
 
 static const struct system *const tau_systems[] = {&system_encode_slices,
                                                    &system_repeat_tau,
                                                    &system_forward_sampler,
-                                                   &system_look,
+                                                   &system_forward_reconstruction,
                                                    &system_forward_last,
                                                    &system_repeat_back,
                                                    &system_backward_sampler,
-                                                   &system_look_back,
+                                                   &system_backward_reconstruction,
                                                    &repeat_draws,
                                                    &draw_validation,
                                                    NULL};

@@ -42,16 +42,12 @@ size_t trajectories_images(const struct trajectories *trajectories) {
                    trajectories->setup.greedy);
 }
 
-void trajectories_describe(struct trajectories *trajectories, struct simulation *simulation) {
-  *trajectories = (struct trajectories){
-      .setup = {.simulation = simulation, .baseline = simulation->options->pgmri.baseline}};
-}
-
-void trajectories_open(struct trajectories *trajectories, const struct trajectories_setup *setup) {
+void trajectories_open(struct trajectories *trajectories) {
+  const struct trajectories_setup *setup = &trajectories->setup;
   struct simulation *simulation = setup->simulation;
   const struct world *world = simulation->world;
-  *trajectories = (struct trajectories){
-      .setup = *setup, .steps = simulation->acquisition.budget, .most = setup->batch * setup->minibatches};
+  trajectories->steps = simulation->acquisition.budget;
+  trajectories->most = setup->batch * setup->minibatches;
   REQUIRE((simulation->plan.deciders & DECIDES_DENSE) && simulation->policy,
           "the simulation has no policy that looks at images");
   REQUIRE(setup->draws > 1 || !setup->baseline, "one draw has no baseline");

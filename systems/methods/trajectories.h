@@ -15,7 +15,7 @@
 #include "systems/scan/simulation.h"
 
 struct trajectories_setup {
-  struct simulation *simulation; /* opened by trajectories_plan, with policy (and reconstructor) set */
+  struct simulation *simulation; /* of trajectories_plan; to open them, with policy (and reconstructor) set */
   size_t batch, minibatches;     /* slices of a minibatch; minibatches of an update */
   size_t draws;                  /* q */
   bool greedy;
@@ -24,7 +24,7 @@ struct trajectories_setup {
 };
 
 struct trajectories {
-  struct trajectories_setup setup;
+  struct trajectories_setup setup; /* the caller's, from which alone lists follow */
   size_t steps, most;          /* of a scan; slices of an update */
   size_t slices;               /* of the last play */
   struct scan_group group;     /* the draws of a slice, of the last play */
@@ -42,7 +42,7 @@ struct simulation_plan trajectories_validation_plan(const struct options *option
    SET(ROLLOUT_centred))
 
 /* After simulation_set: scans are as long as its acquisition says. */
-void trajectories_open(struct trajectories *trajectories, const struct trajectories_setup *setup);
+void trajectories_open(struct trajectories *trajectories);
 
 /* Only enqueues. The scans of slices number first, first + 1 ... of SLICE_order, and what each draw was worth, by a
  * list that trajectories_add_play has filled. The last minibatch may be short: its mean is over fewer slices. */
@@ -52,10 +52,9 @@ void trajectories_play(struct trajectories *trajectories, const struct schedule 
 size_t trajectories_images(const struct trajectories *trajectories);
 
 /* Systems for lists of the caller's: of a play; and those by which the policy's gradients become those of their loss, in
- * as many passes as that takes. Without a device: what these follow from. */
+ * as many passes as that takes. */
 void trajectories_add_play(struct trajectories *trajectories, struct schedule *schedule);
 void trajectories_add_gradient(struct trajectories *trajectories, struct schedule *schedule);
-void trajectories_describe(struct trajectories *trajectories, struct simulation *simulation);
 extern const struct system *const trajectories_systems[];
 
 #endif

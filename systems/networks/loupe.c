@@ -46,7 +46,7 @@ static bool open_graph(struct loupe *loupe, const struct masks_setup *setup, str
   if (!graph_plan(loupe->graph, &plan, error)) return fail_in(error, "LOUPE's mask");
   graph_start(loupe->graph, options->world.seed);
   const struct scan_shape *shape = &loupe->acquisition.shape;
-  const char *observes = loupe->views                                    ? "view_present"
+  const char *observes = loupe->views                                    ? "view_frequencies"
                          : loupe_encodes(options)                        ? "view_coils_back"
                          : observe_fft_fits(shape->height, shape->width) ? "observe_back_fft"
                                                                          : "observe_back_direct";

@@ -50,7 +50,7 @@ cl_mem loupe_frequencies(const struct loupe *loupe);
 cl_mem loupe_observed(const struct loupe *loupe);
 cl_mem loupe_observed_gradient(const struct loupe *loupe);
 size_t loupe_observed_bytes(const struct loupe *loupe, size_t images);
-/* From the gradient of BATCH.drawn, or of what it observed; adds into that of the probabilities. */
+/* Goes back from the gradient of BATCH.drawn, or of what it observed; adds into that of the probabilities. */
 void loupe_backward(struct loupe *loupe);
 
 /* Parameters in the group `sampler`, its optimiser's moments in `sampler_optimiser`, the probabilities of the

@@ -37,7 +37,7 @@ static tensor layers(struct graph *graph, tensor x, const struct net_tau_setup *
   return linear(graph, x, graph_name(graph, "layers.%d", 2 * (TAU_LAYERS - 1)), (int)setup->shape.actions);
 }
 
-static struct net_view look(struct graph *graph, struct net_tau *net, const struct net_tau_setup *setup,
+static struct net_view add_view(struct graph *graph, struct net_tau *net, const struct net_tau_setup *setup,
                             tensor frequencies, tensor mask, uint32_t pass) {
   struct net_view view = net_view(graph, frequencies, mask, setup->view);
   net->observed[pass] = view.observed;
@@ -110,11 +110,11 @@ struct net_tau net_tau(struct graph *graph, const struct net_tau_setup *setup) {
   if (!setup->adaptive) net.noise = plane(graph, "noise", 5, setup);
   tensor frequencies = complex ? net.image : fourier(graph, net.image);
   net.mask[0] = net.taken;
-  if (setup->adaptive) view = look(graph, &net, setup, frequencies, net.taken, 0);
+  if (setup->adaptive) view = add_view(graph, &net, setup, frequencies, net.taken, 0);
   net.end[0] = graph->nodes;
   for (uint32_t step = 0; step < setup->steps; step++) {
     tensor mask = draw(graph, &net, setup, see(graph, &net, setup, &view, step), step);
-    if (is_seen(setup, step)) view = look(graph, &net, setup, frequencies, mask, step + 1);
+    if (is_seen(setup, step)) view = add_view(graph, &net, setup, frequencies, mask, step + 1);
     net.end[step + 1] = graph->nodes;
   }
   return net;

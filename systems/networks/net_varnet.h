@@ -24,7 +24,7 @@ struct net_varnet {
   tensor out; /* [1][height][width]: root of the sum of squares over coils, in the units of the input */
 };
 
-/* As the scene has it, of so many coils. */
+/* A setup as the scene has it, of so many coils. */
 struct net_varnet_setup net_varnet_setup(const struct options *options, size_t coils);
 
 /* Appends the network. The network of sensitivities looks at the columns that are acquired without a gap

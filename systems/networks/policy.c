@@ -7,8 +7,9 @@
 
 #include <string.h>
 
-/* By `dense`. Gradients of the last maps are some hundredths of those of the logits, the rows' shares of some units,
- * where the weights between are orthogonal and wide; about a thousandth where they start as PyTorch's. */
+/* The factor of the last maps' gradients, of L2S's policy and of a dense one: they are some hundredths of those of the
+ * logits, the rows' shares of some units, where the weights between are orthogonal and wide; about a thousandth where
+ * they start as PyTorch's. */
 static const double maps_scale[] = {64, 1024};
 
 struct policy_setup policy_setup_of(struct device *device, struct kernels *kernels, const struct options *options,

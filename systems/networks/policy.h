@@ -25,7 +25,7 @@ struct policy_setup {
   struct network_need beside; /* what is opened after it */
 };
 
-/* As the scene has it, with `most` images a pass at most. */
+/* A setup as the scene has it, with `most` images a pass at most. */
 struct policy_setup policy_setup_of(struct device *device, struct kernels *kernels, const struct options *options,
                                     size_t most);
 
@@ -66,7 +66,7 @@ void policy_bind(struct policy *policy, struct world *world);
 void policy_forward_part(struct policy *policy, size_t place, size_t images);
 /* Once more, of the activations that the parts left: what one forward pass of the same inputs would give. */
 void policy_forward_kept(struct policy *policy, size_t images);
-/* From the gradients of the images of the last forward; adds into the gradients of the parameters. */
+/* Goes back from the gradients of the images of the last forward; adds into the gradients of the parameters. */
 void policy_backward(struct policy *policy, size_t images);
 void policy_changed(struct policy *policy); /* after the parameters changed */
 

@@ -101,7 +101,7 @@ static bool open_view(struct reconstructor *reconstructor, struct error *error) 
                              .kernels = reconstructor->setup.kernels,
                              .batch = reconstructor->network.path.batch};
   build_view(reconstructor);
-  return kernel_need(view.kernels, "view_present", error) && graph_plan(reconstructor->view, &view, error);
+  return kernel_need(view.kernels, "view_frequencies", error) && graph_plan(reconstructor->view, &view, error);
 }
 
 static bool open_level(struct reconstructor *reconstructor, struct error *error) {

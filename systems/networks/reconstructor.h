@@ -31,10 +31,10 @@ struct reconstructor_setup {
   struct network_need beside[NETWORK_NEEDS + 1]; /* what is opened after it */
 };
 
-/* As the scene has it, with `most` images a pass at most. */
+/* A setup as the scene has it, with `most` images a pass at most. */
 struct reconstructor_setup reconstructor_setup_of(struct device *device, struct kernels *kernels,
                                                   const struct options *options, size_t most);
-/* Of slices with so many coils at most; 0: there are none. A network of images does not ask. */
+/* Sets it for slices with so many coils at most; 0: there are none. A network of images does not ask. */
 void reconstructor_set_coils(struct reconstructor_setup *setup, size_t coils);
 
 struct reconstructor_sum { /* complex: from the network's output and input to the image */
@@ -97,7 +97,7 @@ struct reconstructor_inputs reconstructor_inputs(const struct reconstructor *rec
 /* Complex: the input from the acquired frequencies, 0 elsewhere. */
 void reconstructor_view(struct reconstructor *reconstructor, size_t images);
 void reconstructor_forward(struct reconstructor *reconstructor, size_t images);
-/* From output_gradient of the images of the last forward; adds into the gradients of the parameters. */
+/* Goes back from output_gradient of the images of the last forward; adds into the gradients of the parameters. */
 void reconstructor_backward(struct reconstructor *reconstructor, size_t images);
 /* Goes back from a gradient of any size, which need not be a mean loss's; without `input` the gradient of the
  * input means nothing. */

@@ -84,7 +84,7 @@ static bool plan(struct tau *tau, const struct masks_setup *setup, struct error 
   build(tau, setup);
   tau->slice = device_buffer(setup->device, sizeof(uint32_t) * tau->batch, "slices", error);
   return tau->slice && graph_plan(tau->graph, &graph, error) &&
-         kernel_need(setup->kernels, tau->complex ? "view_present" : "loupe_present", error) &&
+         kernel_need(setup->kernels, tau->complex ? "view_frequencies" : "loupe_images", error) &&
          kernel_need(setup->kernels, "loupe_number", error) &&
          kernel_need(setup->kernels, "loupe_keep", error) &&
          kernel_need(setup->kernels, "sequence_rank", error);

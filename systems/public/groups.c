@@ -5,10 +5,11 @@
 #include "systems/methods/rollout.h"
 #include "systems/methods/trajectories.h"
 #include "systems/public/env_systems.h"
+#include "systems/scan/slice_cache.h"
 #include "systems/scan/solve.h"
 #include "systems/scan/systems.h"
 #include "systems/scan/transform.h"
-#include "systems/training/feed.h"
+#include "systems/training/minibatch.h"
 
 static const struct system *const scan_systems[] = {&system_restart,
                                                     &system_end_scans,
@@ -65,7 +66,8 @@ static const struct system *const scan_systems[] = {&system_restart,
                                                     &system_weigh,
                                                     NULL};
 
-static const struct system *const load_systems[] = {&system_bring_slices,
+static const struct system *const load_systems[] = {&system_order_slices,
+                                                    &system_bring_slices,
                                                     &system_bring_scans,
                                                     &system_repeat_chunks,
                                                     &system_move_slices,
@@ -78,7 +80,7 @@ static const struct system *const load_systems[] = {&system_bring_slices,
 
 /* Systems of several methods. */
 static const struct system *const *const shared[] = {
-    load_systems,    scan_systems,         feed_systems, policy_task_systems,
+    load_systems,    scan_systems,         minibatch_systems, policy_task_systems,
     rollout_systems, trajectories_systems, clone_systems, env_systems};
 enum { SHARED = sizeof shared / sizeof *shared };
 

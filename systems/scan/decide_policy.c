@@ -97,7 +97,7 @@ const struct system system_repeat_states = {
 
 static void run_encode_reconstruction(struct world *world, void *context) {
   const struct pass *pass = &((const struct simulation *)context)->pass;
-  kernel_run(world_kernels(world), "pgmri_present", pass->images,
+  kernel_run(world_kernels(world), "pgmri_input", pass->images,
              ARGS(world_in(world, ENV_slice), world_in(world, ENV_reconstruction),
                   world_in(world, SLICE_mean), world_in(world, SLICE_std),
                   arg_unnamed(world_out(world, BATCH_observation)), arg_u32((uint32_t)pass->first)));
@@ -109,7 +109,7 @@ const struct system system_encode_reconstruction = {
     .doc = "the inputs of PG-MRI's policy: normalised reconstructions and masks",
     .reads = SET(ENV_slice) | SET(ENV_reconstruction) | SET(SLICE_mean) | SET(SLICE_std) | SET(ENV_mask),
     .writes = SET(BATCH_observation) | SET(BATCH_taken),
-    .kernels = {"pgmri_present", "policy_mask"},
+    .kernels = {"pgmri_input", "policy_mask"},
     .run = run_encode_reconstruction};
 
 static void run_keep(struct world *world, void *context) {

@@ -334,9 +334,6 @@ static bool check_max(const struct volume *volume, const struct options *options
                    volume->path, volume->max, others);
 }
 
-static const struct system system_read_peaks = {
-    .name = "read_peaks", .doc = "the peaks, of which data ranges are made", .reads = SET(SLICE_peak)};
-
 static void read_peaks(struct load *load, float *peak) {
   if (load->cache)
     slice_cache_measure(load->cache, load->rows, peak);

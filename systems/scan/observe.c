@@ -54,10 +54,10 @@ const struct system system_encode_policy = {.name = "encode_policy",
                                             .run = run_encode_policy};
 
 /* The file's own k-space has one coil there (simulation_open). */
-void observe_present(struct world *world, struct arg slice, const struct arg *mask, size_t first,
+void observe_frequencies(struct world *world, struct arg slice, const struct arg *mask, size_t first,
                      cl_mem planes, size_t images) {
   unsigned kspace = world_reads(world, SLICE_kspace) ? SLICE_kspace : SLICE_coil_kspace;
-  kernel_run(world_kernels(world), "view_present", images,
+  kernel_run(world_kernels(world), "view_frequencies", images,
              ARGS(slice, mask ? *mask : arg_buffer(ARG_IN, ELEMENT_U8, slice.as.m),
                   arg_unnamed(world_in(world, kspace)), world_in(world, SLICE_unit),
                   arg_buffer(ARG_OUT, ELEMENT_F32, planes), arg_u32((uint32_t)world_height(world)),
@@ -66,5 +66,5 @@ void observe_present(struct world *world, struct arg slice, const struct arg *ma
 }
 
 bool observe_complex_open(struct simulation *simulation, struct error *error) {
-  return kernel_need(simulation->kernels, "view_present", error);
+  return kernel_need(simulation->kernels, "view_frequencies", error);
 }

@@ -197,7 +197,7 @@ const struct system system_list_candidates = {
     .kernels = {"oracle_base", "oracle_list"},
     .run = run_list};
 
-/* As many as their world holds. */
+/* A turn takes as many as their world holds. */
 static bool next_candidates(struct world *world, void *context, size_t turn) {
   struct candidates *candidates = &((struct simulation *)context)->candidates;
   size_t all = world_rows(world, TABLE_ENV) * candidates->count, most = world_capacity(candidates->world, TABLE_ENV);

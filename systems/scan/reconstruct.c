@@ -45,7 +45,7 @@ static void run_encode_complex(struct world *world, void *context) {
   const struct simulation *simulation = context;
   const struct pass *pass = &simulation->pass;
   const struct arg mask = world_in(world, ENV_mask);
-  observe_present(world, world_in(world, ENV_slice), &mask, pass->first,
+  observe_frequencies(world, world_in(world, ENV_slice), &mask, pass->first,
                   reconstructor_frequencies(simulation->reconstructor), pass->images);
   reconstructor_view(simulation->reconstructor, pass->images);
 }
@@ -56,7 +56,7 @@ const struct system system_encode_complex = {
     .doc = "the reconstructor's input: complex images of the acquired actions",
     .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SLICE_unit),
     .writes = SET(BATCH_input),
-    .kernels = {"view_present"},
+    .kernels = {"view_frequencies"},
     .run = run_encode_complex};
 
 /* ---- the variational network ---------------------------------------------------------------------------- */

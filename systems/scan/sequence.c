@@ -14,7 +14,7 @@ component_set tau_encode_reads(const struct options *options) {
 
 static void encode_complex(struct tau *tau, struct world *world, struct arg slice, uint32_t first,
                            size_t images) {
-  observe_present(world, slice, NULL, 0, graph_value(tau->graph, tau->net.image), images);
+  observe_frequencies(world, slice, NULL, 0, graph_value(tau->graph, tau->net.image), images);
   kernel_run(world_kernels(world), "loupe_number", images,
              ARGS(arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(tau->graph, tau->net.scan)), arg_u32(first),
                   arg_u32(1)));
@@ -29,7 +29,7 @@ void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t 
     encode_complex(tau, world, slice, first, images);
     return;
   }
-  kernel_run(world_kernels(world), "loupe_present", images,
+  kernel_run(world_kernels(world), "loupe_images", images,
              ARGS(slice, world_in(world, SLICE_image), world_in(world, SLICE_unit),
                   graph_arg(ARG_OUT, graph_value(tau->graph, tau->net.image)),
                   arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(tau->graph, tau->net.scan)),
@@ -153,16 +153,16 @@ const struct system system_forward_sampler = {
     .writes = FORWARD_WRITES(SAMPLER),
     .run = run_sample};
 
-static void run_look(struct world *world, void *context) {
+static void run_forward_reconstruction(struct world *world, void *context) {
   struct tau_steps *steps = context;
   reconstruct(steps->tau, steps->step, world_rows(world, TABLE_ENV));
 }
 
-const struct system system_look = {.name = "forward_reconstruction",
+const struct system system_forward_reconstruction = {.name = "forward_reconstruction",
                                    .doc = "the reconstructor's forward pass, shown to the next step",
                                    .reads = FORWARD_READS(RECONSTRUCTOR),
                                    .writes = SET(BATCH_input) | SET(BATCH_output) | FORWARD_WRITES(RECONSTRUCTOR),
-                                   .run = run_look};
+                                   .run = run_forward_reconstruction};
 
 static void run_last(struct world *world, void *context) {
   struct tau_steps *steps = context;
@@ -212,7 +212,7 @@ const struct system system_backward_sampler = {
     .run = run_sample_back};
 
 /* Nothing learns before the first reconstruction. */
-static void run_look_back(struct world *world, void *context) {
+static void run_backward_reconstruction(struct world *world, void *context) {
   struct tau_steps *steps = context;
   struct tau *tau = steps->tau;
   struct reconstructor *reconstructor = tau->reconstructor;
@@ -225,9 +225,9 @@ static void run_look_back(struct world *world, void *context) {
   reconstructor_backward_level(reconstructor, images, part > 0);
 }
 
-const struct system system_look_back = {.name = "backward_reconstruction",
+const struct system system_backward_reconstruction = {.name = "backward_reconstruction",
                                         .doc = "the reconstructor's backward pass of that reconstruction",
                                         .reads = BACKWARD_READS(RECONSTRUCTOR),
                                         .writes = SET(BATCH_output_gradient) | SET(BATCH_input_gradient) |
                                                   BACKWARD_WRITES(RECONSTRUCTOR),
-                                        .run = run_look_back};
+                                        .run = run_backward_reconstruction};

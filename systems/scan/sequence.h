@@ -24,7 +24,7 @@ struct tau_steps {
   uint32_t step;   /* the running one */
   uint32_t sample; /* number of the first image, which keys its draws */
 };
-extern const struct system system_encode_slices, system_repeat_tau, system_forward_sampler, system_look,
-    system_forward_last, system_repeat_back, system_backward_sampler, system_look_back;
+extern const struct system system_encode_slices, system_repeat_tau, system_forward_sampler, system_forward_reconstruction,
+    system_forward_last, system_repeat_back, system_backward_sampler, system_backward_reconstruction;
 
 #endif

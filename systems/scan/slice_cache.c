@@ -237,8 +237,10 @@ float *slice_cache_image(struct slice_cache *cache, size_t slice) {
   return cache->image + slice * cache->pixels;
 }
 
-static const struct system read_peaks = {
-    .name = "read_peaks", .doc = "the peaks, of which data ranges are made", .reads = SET(SLICE_peak)};
+const struct system system_read_peaks = {.name = "read_peaks",
+                                         .doc = "the peaks, of which data ranges are made",
+                                         .reads = SET(SLICE_peak),
+                                         .loads = true};
 
 void slice_cache_measure(struct slice_cache *cache, size_t slices, float *peak) {
   cache->slices = slices;
@@ -246,7 +248,7 @@ void slice_cache_measure(struct slice_cache *cache, size_t slices, float *peak) 
     size_t count = slices - first < cache->rows ? slices - first : cache->rows;
     bring(cache, first, count);
     for (size_t i = 0; i < count; i++)
-      world_get(cache->world, &read_peaks, SLICE_peak, cache->place[i], 1, &peak[first + i]);
+      world_get(cache->world, &system_read_peaks, SLICE_peak, cache->place[i], 1, &peak[first + i]);
   }
 }
 
@@ -283,6 +285,26 @@ void slice_cache_order(struct simulation *simulation, const uint32_t *order, siz
     slice_order_write(simulation->world, order, count);
 }
 
+static void run_order(struct world *world, void *context) {
+  const struct slice_order *order = context;
+  struct slice_cache *cache = order->simulation->cache;
+  struct random random;
+  random_start(&random, order->simulation->options->world.seed, STREAM_ORDER, order->key);
+  if (!order->kept) random_order(&random, order->slice, order->count);
+  if (cache)
+    memcpy(cache->order, order->slice, sizeof *order->slice * order->count);
+  else
+    world_write(world, SLICE_order, 0, order->count, order->slice);
+}
+
+const struct system system_order_slices = {
+    .name = "order_slices", .doc = "draw the order in which scans take slices", .loads = true, .run = run_order};
+
+void slice_order_add(struct slice_order *order, struct schedule *schedule) {
+  struct system *row = schedule_add(schedule, &system_order_slices, order);
+  if (!order->simulation->plan.window) row->parts = SET(SLICE_order);
+}
+
 void slice_cache_slices(const struct simulation *simulation, uint32_t *rows, size_t count) {
   for (size_t i = 0; simulation->cache && i < count; i++) rows[i] = simulation->cache->slice[rows[i]];
 }
@@ -296,7 +318,7 @@ static void clamp_image(float *image, size_t pixels, float mean, float deviation
 }
 
 static const struct system read_image = {
-    .name = "read_image", .doc = "the image of a slice as it was loaded", .reads = SET(SLICE_image)};
+    .name = "read_image", .doc = "the image of a slice as it was loaded", .reads = SET(SLICE_image), .loads = true};
 
 void slice_cache_read_image(struct simulation *simulation, size_t slice, float *image) {
   size_t pixels = world_column_bytes(simulation->world, SLICE_image) / sizeof *image;
@@ -308,7 +330,8 @@ void slice_cache_read_image(struct simulation *simulation, size_t slice, float *
 
 static const struct system read_target = {.name = "read_target",
                                           .doc = "the image that the scans of a slice are scored against",
-                                          .reads = SET(SLICE_image) | SET(SLICE_mean) | SET(SLICE_std)};
+                                          .reads = SET(SLICE_image) | SET(SLICE_mean) | SET(SLICE_std),
+                                          .loads = true};
 
 void slice_cache_read_target(struct simulation *simulation, size_t slice, float *image) {
   struct slice_cache *cache = simulation->cache;

@@ -22,6 +22,7 @@ void slice_cache_close(struct slice_cache *cache); /* NULL allowed */
 /* ---- loading ------------------------------------------------------------------------------------------- */
 
 float *slice_cache_image(struct slice_cache *cache, size_t slice); /* room for it in host memory */
+extern const struct system system_read_peaks;
 /* All images are there: the peak of each (SLICE.peak). */
 void slice_cache_measure(struct slice_cache *cache, size_t slices, float *peak);
 void slice_cache_ranges(struct slice_cache *cache, const double *range);
@@ -45,6 +46,17 @@ void slice_cache_augment(struct slice_cache *cache, const struct augment *augmen
 /* The slice that the scan with this number takes: order[number % count]. */
 void slice_cache_order(struct simulation *simulation, const uint32_t *order, size_t count);
 void slice_order_write(struct world *world, const uint32_t *order, size_t count); /* to the device */
+/* One that is drawn, by the scene's seed and `key`. */
+struct slice_order {
+  struct simulation *simulation;
+  uint32_t *slice; /* of every place */
+  size_t count;
+  uint32_t key;
+  bool kept; /* it stays as it is */
+};
+/* Adds the system that draws it and says it to scans. */
+extern const struct system system_order_slices;
+void slice_order_add(struct slice_order *order, struct schedule *schedule);
 /* Rows of SLICE as slices, in place. */
 void slice_cache_slices(const struct simulation *simulation, uint32_t *rows, size_t count);
 /* A slice's image as it was loaded; what is on the device does not change. */

@@ -43,9 +43,9 @@ void observe_mask(struct world *world, const struct pass *pass);
 
 /* For networks of complex images: frequencies of slices [first, first + images) of `slice`, U32, in units of
  * the image, as planes [images][2][height][width]; with ENV.mask as `mask`: of the lines alone that those
- * environments have acquired. Kernel view_present; the system reads SLICE.unit and the k-space that there is.
+ * environments have acquired. Kernel view_frequencies; the system reads SLICE.unit and the k-space that there is.
  */
-void observe_present(struct world *world, struct arg slice, const struct arg *mask, size_t first,
+void observe_frequencies(struct world *world, struct arg slice, const struct arg *mask, size_t first,
                      cl_mem planes, size_t images);
 
 #endif

@@ -38,7 +38,7 @@ static char *scene_text(const struct options *options) {
 static bool is_listed(const struct option *row, const char *const list[]) {
   char key[128];
   snprintf(key, sizeof key, "%s.%s", row->section, row->name);
-  for (size_t i = 0; list[i]; i++) {
+  for (size_t i = 0; list && list[i]; i++) {
     size_t length = strlen(list[i]);
     bool section = list[i][length - 1] == '.';
     if (section && row->concerns == CONCERNS_TRAINING) continue;
@@ -82,7 +82,7 @@ static bool compare_scene(const struct run_files *run, const char *stored, struc
   bool same = scene ? true : fail_memory(error, "no host memory for the scene's text");
   for (size_t i = 0; same && i < option_table.count; i++) {
     const struct option *row = &option_table.rows[i];
-    if (row->concerns == CONCERNS_PLACE || !is_listed(row, run->reads)) continue;
+    if (row->concerns == CONCERNS_PLACE || !(is_listed(row, run->reads) || is_listed(row, run->reads_beside))) continue;
     const char *before = scene_value(stored, row->section, row->name, arena);
     const char *now = scene_value(scene, row->section, row->name, arena);
     if (!before) before = standard_value(row, arena);
@@ -269,7 +269,7 @@ static bool compare_data(const struct run_data *data, const char *name, struct s
               name, selection, slices, data->hash, data->slices);
 }
 
-/* By the parameters that it started from, wherever their file is now. */
+/* Compares the parameters that it started from, wherever their file is now. */
 static bool compare_start(const struct run_files *run, struct store *store, struct error *error) {
   const char *now = NULL;
   char before[65] = "";

@@ -38,7 +38,7 @@ struct run_files {
   /* Keys of the scene that its numbers follow from, as `section.name`, or as `section.` all of a section but those
    * that only say how a training sees its slices; a training goes on where they are the same. Keys that say where
    * files are, how long it trains and what is printed (CONCERNS_PLACE) never count. */
-  const char *const *reads;
+  const char *const *reads, *const *reads_beside; /* NULL: none */
   FILE *log, *events;            /* log.jsonl, EVENTS_NAME; NULL: none */
 };
 

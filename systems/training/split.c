@@ -34,6 +34,9 @@ static const struct system save_choices = {
 static const struct system save_scores = {
     .name = "save_scores", .doc = "scores of the validation scans", .reads = SET(ENV_quality)};
 
+const struct system *const split_scores[] = {&save_scores, NULL},
+                    *const split_scores_and_choices[] = {&save_scores, &save_choices, NULL};
+
 /* Row 0 of a scan in ROLLOUT is of before its first action. */
 static bool add_choices(struct split *split, size_t envs, uint32_t *choices, struct error *error) {
   struct simulation *simulation = &split->simulation;

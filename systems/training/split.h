@@ -27,6 +27,8 @@ void split_close(struct split *split); /* also where it is not open */
  * (choices: [budget][lines]; NULL: not). */
 bool split_score(struct split *split, uint32_t *choices, double *score, struct error *error);
 size_t split_choices(const struct acquisition *acquisition); /* how many counts these are */
+/* What the host does for it after the scans of a part of the slices. */
+extern const struct system *const split_scores[], *const split_scores_and_choices[];
 struct run_data split_data(const struct split *split);
 
 #endif

@@ -14,7 +14,7 @@ extern const struct task_network network_fixed_policy;
 size_t training_scans(const struct training *training);
 size_t training_coils(const struct training *training); /* of a slice, at most; 0: there are no files */
 
-/* For rows of those that learn. */
+/* Rows of networks that learn share these. */
 void training_close_reconstructor(struct training *training);
 void training_close_policy(struct training *training);
 struct graph *training_reconstructor_graph(const struct training *training);

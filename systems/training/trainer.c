@@ -22,7 +22,7 @@ static const char *metric_of(const struct training *training) {
 }
 
 static const struct history *history_of(const struct training *training, const struct log_record *record) {
-  return record == &training->task->train ? &training->looks : &training->validations;
+  return record == &training->task->train ? &training->logged : &training->validations;
 }
 
 /* ---- history ------------------------------------------------------------------------------------------- */
@@ -39,8 +39,8 @@ static bool make_room(struct training *training, struct history *history, const 
 
 bool trainer_open_history(struct training *training, struct error *error) {
   uint64_t validations = training->wanted / training->each + 2;
-  uint64_t looks = training->wanted / training->look_every + (training->task->epochs ? validations : 0) + 2;
-  return make_room(training, &training->looks, &training->task->train, looks, error) &&
+  uint64_t lines = training->wanted / training->log_every + (training->task->epochs ? validations : 0) + 2;
+  return make_room(training, &training->logged, &training->task->train, lines, error) &&
          make_room(training, &training->validations, &training->task->validation, validations, error);
 }
 
@@ -106,7 +106,7 @@ static void add_picture(const struct training *training) {
 static void record(struct training *training, const struct log_record *kind, const double values[TRAINING_VALUES]) {
   const struct training_config *config = &training->config;
   bool validation = kind == &training->task->validation;
-  keep(training, validation ? &training->validations : &training->looks, kind, values);
+  keep(training, validation ? &training->validations : &training->logged, kind, values);
   if (training->run.log) trainer_print(training, kind, training->run.log);
   if (training->run.events) add_event(training, kind);
   if (training->run.events && validation && training->task->picture) add_picture(training);
@@ -159,9 +159,9 @@ struct pace {
   double seconds;
 };
 
-static bool look(struct training *training, struct pace *pace, struct error *error) {
+static bool log_units(struct training *training, struct pace *pace, struct error *error) {
   double values[TRAINING_VALUES] = {0};
-  if (!training->task->look(training, values, error) ||
+  if (!training->task->log(training, values, error) ||
       !check_finite(training, &training->task->train, values, error))
     return false;
   double now = clock_work();
@@ -211,7 +211,7 @@ static bool is_due(const struct training *training, uint64_t every) {
 /* Says what follows a unit. */
 static bool follow_up(struct training *training, struct pace *pace, struct error *error) {
   bool ended = training->done % training->each == 0 || training->done == training->wanted;
-  if (is_due(training, training->look_every) && !look(training, pace, error)) return false;
+  if (is_due(training, training->log_every) && !log_units(training, pace, error)) return false;
   if (ended && !validate(training, pace, error)) return false;
   return !training->run.folder || !is_due(training, training->save_every) ||
          trainer_save(training, "last.h5", error);
@@ -277,18 +277,22 @@ static bool write_history(const struct training *training, const struct log_reco
 
 /* ---- what is carried ----------------------------------------------------------------------------------- */
 
-/* A unit carries a column that it reads before it writes it: an earlier unit has left it. */
-static bool find_carried(struct training *training, struct error *error) {
+bool trainer_find_carried(struct training *training, struct error *error) {
   struct arena *arena = arena_open();
   struct schedule *unit = ARENA_NEW(arena, struct schedule, 1);
   const struct task_list *row = training->task->lists;
   schedule_open(unit, &component_schema);
   for (; row < training->task->lists + TASK_LISTS; row++)
-    if (row->unit) row->fill(training, unit);
+    if (row->unit) training_fill(training, row, unit);
   bool good = schedule_close(unit, error);
   training->carried = unit->carried;
   arena_close(arena);
   return good;
+}
+
+void trainer_add_carried(const struct training *training, struct schedule *schedule) {
+  static const struct system save_carried = {.name = "save_carried", .doc = "what a unit leaves to the next"};
+  if (training->carried) schedule_add(schedule, &save_carried, NULL)->reads = training->carried;
 }
 
 /* Calls for every column that is carried: its dataset, rows, and room for it. */
@@ -314,8 +318,7 @@ static bool each_carried(const struct training *training, struct store *store,
 
 static bool write_column(const struct training *training, struct store *store, unsigned component,
                          const char *name, size_t shape[2], void *data, struct error *error) {
-  const struct system save = {.name = "save", .doc = "a column that a unit leaves to the next", .reads = SET(component)};
-  world_get(training_world(training), &save, component, 0, shape[0], data);
+  world_read(training_world(training), component, 0, shape[0], data);
   return device_finish(training->device, error) &&
          store_write(store, name, STORE_U8, 2, shape, data, false, error);
 }
@@ -323,9 +326,22 @@ static bool write_column(const struct training *training, struct store *store, u
 static bool read_carried_column(const struct training *training, struct store *store, unsigned component,
                                 const char *name, size_t shape[2], void *data, struct error *error) {
   if (!store_read_known(store, name, STORE_U8, shape[0] * shape[1], data, error)) return false;
-  const struct system load = {.name = "load", .doc = "a column that a unit has left", .writes = SET(component)};
+  const struct system load = {.name = "load_carried", .doc = "what a unit has left", .writes = SET(component), .loads = true};
   world_put(training_world(training), &load, component, 0, shape[0], data);
   return true;
+}
+
+/* The row that trainer_add_carried adds reads them. */
+static bool write_carried(const struct training *training, struct store *store, struct error *error) {
+  struct arena *arena = arena_open();
+  struct schedule *list = ARENA_NEW(arena, struct schedule, 1);
+  trainer_add_carried(training, list);
+  struct world_use before = world_enter(training_world(training), &list->system[0]);
+  bool good = each_carried(training, store, write_column, error);
+  if (!good) world_idle(training_world(training));
+  world_leave(training_world(training), before);
+  arena_close(arena);
+  return good;
 }
 
 /* ---- what a checkpoint holds --------------------------------------------------------------------------- */
@@ -339,7 +355,7 @@ static bool write_state(const struct training *training, struct store *store, st
            store_put_number(store, "best_at", (double)training->best_at, error))) &&
          write_history(training, &training->task->train, store, error) &&
          write_history(training, &training->task->validation, store, error) &&
-         each_carried(training, store, write_column, error);
+         (!training->carried || write_carried(training, store, error));
 }
 
 static bool write_task(const struct training *training, struct store *store, struct error *error) {
@@ -389,7 +405,7 @@ static bool has_values(const struct log_record *record, struct store *store, str
   return true;
 }
 
-/* With room for all that may follow: it may have been logged more often than it is now. */
+/* The history gets room for all that may follow: it may have been logged more often than it is now. */
 static bool read_history(struct training *training, struct history *history,
                          const struct log_record *record, struct store *store, struct error *error) {
   struct store_shape shape;
@@ -456,7 +472,7 @@ static bool read_state(struct store *store, void *context, struct error *error) 
   struct training *training = context;
   const struct task *task = training->task;
   if (!read_done(training, store, error) ||
-      !read_history(training, &training->looks, &task->train, store, error) ||
+      !read_history(training, &training->logged, &task->train, store, error) ||
       !read_history(training, &training->validations, &task->validation, store, error) ||
       !read_best(training, store, error) || !each_carried(training, store, read_carried_column, error) ||
       !read_task(training, store, error))
@@ -481,7 +497,7 @@ bool trainer_open_files(struct training *training, struct error *error) {
   training->run.network = task->reconstructs ? network_chosen(training->options)->facts->text : task->network;
   training->run.selects = selects;
   if (!config->folder) return true;
-  return find_carried(training, error) && run_open(&training->run, config->resume, read_state, training, error) &&
+  return trainer_find_carried(training, error) && run_open(&training->run, config->resume, read_state, training, error) &&
          (!selects || run_mend_best(&training->run, training->best_at && training->best_at == training->done,
                                     write_best, training, error));
 }

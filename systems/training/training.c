@@ -47,13 +47,29 @@ static void set_split(const struct training *training, struct split *split, enum
 
 /* ---- lists --------------------------------------------------------------------------------------------- */
 
+static bool is_elsewhere(const struct task_list *row) {
+  return row->in_training || row->in_own;
+}
+
+static const struct schedule *list_at(const struct training *training, size_t place) {
+  const struct task_list *row = &training->task->lists[place];
+  if (row->in_training) return (const struct schedule *)((const char *)training + row->in_training);
+  if (row->in_own) return (const struct schedule *)((const char *)training->own + row->in_own);
+  return &training->list[place];
+}
+
+void training_fill(struct training *training, const struct task_list *row, struct schedule *schedule) {
+  for (size_t i = 0; row->rows && row->rows[i]; i++) schedule_add(schedule, row->rows[i], training);
+  if (row->fill) row->fill(training, schedule);
+}
+
 static bool build_lists(struct training *training, struct error *error) {
   const struct task_list *row = training->task->lists;
   for (size_t i = 0; i < TASK_LISTS; i++) {
-    if (!row[i].fill || row[i].other) continue;
+    if (!row[i].name || is_elsewhere(&row[i])) continue;
     schedule_open(&training->list[i], &component_schema);
     schedule_name(&training->list[i], "%s", row[i].name);
-    row[i].fill(training, &training->list[i]);
+    training_fill(training, &row[i], &training->list[i]);
     if (!schedule_close(&training->list[i], error)) return false;
   }
   return true;
@@ -64,9 +80,13 @@ static bool open_lists(struct training *training, struct error *error) {
   const struct task_list *row = training->task->lists;
   bool good = build_lists(training, error);
   for (size_t i = 0; good && i < TASK_LISTS; i++)
-    if (row[i].fill && !row[i].other)
+    if (row[i].name && !is_elsewhere(&row[i]) && !row[i].host)
       good = schedule_prepare(&training->list[i], training->train.simulation.kernels, error);
   return good;
+}
+
+const struct system *training_host(const struct training *training, size_t place, int row) {
+  return &training->list[place].system[row];
 }
 
 void training_run_list(struct training *training, size_t place) {
@@ -97,6 +117,17 @@ void training_note_scans(struct training *training, struct lists *lists, const c
   lists_note_scans(lists, stage, &training->validation.simulation, arena);
 }
 
+static bool put_carried(struct training *training, struct lists *lists, const char *stage, struct arena *arena,
+                        struct error *error) {
+  struct schedule *list = ARENA_NEW(arena, struct schedule, 1);
+  schedule_open(list, &component_schema);
+  schedule_name(list, "carried");
+  if (!trainer_find_carried(training, error)) return false;
+  trainer_add_carried(training, list);
+  lists_put(lists, stage, "for every checkpoint", list);
+  return schedule_close(list, error);
+}
+
 bool training_describe(const struct task *task, const char *stage, struct lists *lists,
                        const struct options *options, struct arena *arena, struct error *error) {
   struct training *training = ARENA_NEW(arena, struct training, 1);
@@ -108,9 +139,8 @@ bool training_describe(const struct task *task, const char *stage, struct lists 
     return false;
   (task->note ? task->note : training_note_scans)(training, lists, stage, arena);
   for (size_t i = 0; i < TASK_LISTS; i++)
-    if (row[i].name)
-      lists_put(lists, stage, row[i].when, row[i].other ? row[i].other(training) : &training->list[i]);
-  return true;
+    if (row[i].name) lists_put(lists, stage, row[i].when, list_at(training, i));
+  return put_carried(training, lists, stage, arena, error);
 }
 
 /* ---- data ---------------------------------------------------------------------------------------------- */
@@ -120,7 +150,7 @@ component_set training_columns(const struct training *training, const struct spl
   const struct task_list *row = training->task->lists;
   component_set columns = 0;
   for (size_t i = 0; i < TASK_LISTS; i++)
-    if (row[i].validates == validates && !row[i].other) columns |= training->list[i].touched;
+    if (row[i].validates == validates && !is_elsewhere(&row[i])) columns |= training->list[i].touched;
   return columns;
 }
 
@@ -207,7 +237,8 @@ static bool open_files(struct training *training, struct error *error) {
   run->train = split_data(&training->train);
   run->validation = split_data(&training->validation);
   run->start = training->task->onward;
-  run->reads = training->task->reads(training->options);
+  run->reads = training->task->reads;
+  run->reads_beside = training->task->reads_beside ? training->task->reads_beside(training->options) : NULL;
   return name_origins(training, error) && trainer_open_files(training, error);
 }
 

@@ -18,7 +18,7 @@
 #include "systems/training/split.h"
 #include "systems/training/training_config.h"
 
-enum { TRAINING_VALUES = 16, TRAINING_NAME = 48, TASK_LISTS = 8, TASK_NETWORKS = 3 };
+enum { TRAINING_VALUES = 16, TRAINING_NAME = 48, TASK_LISTS = 12, TASK_NETWORKS = 3 };
 
 struct training;
 
@@ -29,6 +29,10 @@ struct training;
 struct log_value {
   const char *name, *tag, *doc;
 };
+
+/* Values of a list X(name, tag, doc). */
+#define LOG_VALUE(name, tag, doc) {#name, tag, doc},
+#define LOG_VALUES(list) {list(LOG_VALUE){NULL, NULL, NULL}}
 
 /* A kind of line of the log; its values end with a NULL name. */
 struct log_record {
@@ -43,7 +47,7 @@ struct log_record {
 struct log_curve {
   const char *up;   /* the panel's axis: what stands there, with its unit; "%s" is the scene's metric */
   const char *name; /* beside the curve */
-  bool looks;       /* of the record `train`; else of `validation` */
+  bool logged;      /* of the record `train`; else of `validation` */
   bool validation;  /* it tells of validation data; else of training data */
   bool minus;       /* the value is drawn with its other sign */
   size_t value;     /* its place in the record */
@@ -77,9 +81,12 @@ struct task_list {
   const char *name, *when; /* "update", "for every minibatch" */
   bool unit;               /* a unit runs it: what it carries to the next is kept in checkpoints */
   bool validates;          /* it runs over the world of the validation data */
-  void (*fill)(struct training *training, struct schedule *schedule);
-  /* Where another opens and runs it: that list; NULL: training->list has it. */
-  const struct schedule *(*other)(struct training *training);
+  bool host;               /* of what the host does between lists: rows without `run` (training_host) */
+  const struct system *const *rows; /* that it begins with, ended by NULL; their context is the training. NULL: none */
+  void (*fill)(struct training *training, struct schedule *schedule); /* adds others; NULL: none */
+  /* Where another opens and runs it: the offset of that list in struct training, or in its own state; else training->list
+   * has it. */
+  size_t in_training, in_own;
 };
 
 /* A task trains one network, or grows one mask, by units: updates, rollouts with their updates, or actions.
@@ -89,7 +96,8 @@ struct task {
   const char *network;       /* attribute of its checkpoints */
   const char *unit, *worked; /* "update"; what its speed counts: "images" */
   /* Options: */
-  const char *const *(*reads)(const struct options *options); /* that its numbers follow from (run_files.h) */
+  const char *const *reads; /* that its numbers follow from (run_files.h), ended by NULL */
+  const char *const *(*reads_beside)(const struct options *options); /* what else, for these options; NULL: nothing */
   const char
       *start; /* the key that names a checkpoint whose parameters a new one starts with; NULL: none does */
   const char *onward; /* the key by which a new training takes up its last.h5; NULL: none does */
@@ -99,6 +107,7 @@ struct task {
   bool one_setting;   /* it is for one acquisition, which the scene must name */
   bool reconstructs; /* its best.h5 is the reconstructor of the stages after it; else its last.h5 their policy
                       */
+  const void *facts; /* that functions which tasks of its kind share ask for (struct fit_way); NULL: none */
   /* Data and state: */
   size_t bytes;                         /* of its own state, training->own */
   void (*set)(struct options *options); /* options of its data beside the scene's; NULL: none */
@@ -134,7 +143,7 @@ struct task {
   bool (*begin)(struct training *training, uint64_t epoch, struct error *error); /* NULL: nothing */
   void (*step)(struct training *training);                                       /* one unit; only enqueues */
   /* The values of the records; both wait. */
-  bool (*look)(struct training *training, double values[TRAINING_VALUES], struct error *error);
+  bool (*log)(struct training *training, double values[TRAINING_VALUES], struct error *error);
   bool (*validate)(struct training *training, double values[TRAINING_VALUES], struct error *error);
   /* A picture of the last validation for TensorBoard, in the arena; NULL: there is none. */
   struct event_picture (*picture)(const struct training *training, struct arena *arena);
@@ -170,14 +179,14 @@ struct training {
   struct optimiser optimiser;                    /* not open where no network is trained */
   uint64_t done, wanted;                         /* units */
   uint64_t each;                                 /* units from a validation to the next */
-  uint64_t look_every, save_every;
+  uint64_t log_every, save_every;
   uint32_t patience; /* stops after so many validations without a better one; 0: never */
   double work;       /* of a unit, in what its speed counts */
   uint64_t event_before, event_each, event_per; /* TensorBoard's steps: before + done * each / per */
-  struct history looks, validations;
+  struct history logged, validations;
   double best;          /* the best of what selects */
   uint64_t best_at;     /* units done then; 0: none */
-  double speed;         /* between the last two looks */
+  double speed;         /* between the last two log records */
   struct run_files run; /* its folder, where it has one */
 };
 
@@ -200,21 +209,25 @@ bool training_stage(struct device *device, const struct options *options,
 bool training_describe(const struct task *task, const char *stage, struct lists *lists,
                        const struct options *options, struct arena *arena, struct error *error);
 
+/* Adds the systems of a list. */
+void training_fill(struct training *training, const struct task_list *row, struct schedule *schedule);
 /* Columns of its lists over that split's world, as far as they are built. */
 component_set training_columns(const struct training *training, const struct split *split);
-/* For tasks: the split's simulation by the task's plan, where it decides by that sampler, without a device. */
+/* Describes the split's simulation by the task's plan, where it decides by that sampler, without a device. */
 bool training_describe_split(struct training *training, struct split *split, const struct sampler *sampler,
                              struct error *error);
 /* What scans of both splits are composed of. */
 void training_note_scans(struct training *training, struct lists *lists, const char *stage, struct arena *arena);
 /* Its own state; wrong where the task is of another. */
 void *training_own(const struct training *training, size_t bytes);
-/* Of the training data. */
+/* The world of the training data. */
 static inline struct world *training_world(const struct training *training) {
   return training->train.simulation.world;
 }
 /* Runs a list by its place. */
 void training_run_list(struct training *training, size_t place);
+/* A row of a list of what the host does, for world_enter. */
+const struct system *training_host(const struct training *training, size_t place, int row);
 /* Says of what else checkpoints are made: a name, which is not copied, and at most 64 letters. */
 void training_made_from(struct training *training, const char *name, const char *value);
 
@@ -229,6 +242,10 @@ double trainer_epochs(const struct training *training);
 
 /* Room for the values of `wanted` units. */
 bool trainer_open_history(struct training *training, struct error *error);
+/* A unit carries a column that it reads before it writes it: an earlier unit has left it, and checkpoints keep it. */
+bool trainer_find_carried(struct training *training, struct error *error);
+/* Adds what the host does with these columns for a checkpoint. */
+void trainer_add_carried(const struct training *training, struct schedule *schedule);
 /* Opens the folder that config names, and goes on from it. */
 bool trainer_open_files(struct training *training, struct error *error);
 

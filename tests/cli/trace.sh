@@ -32,10 +32,12 @@ names() { sed -n 's/.*"name":"\([^"]*\)".*/\1/p' "$@" | sort -u; }
 run systems "$l2sr" describe systems --json
 names out >systems
 
-# same NAME: the trace since the last, and the described lists in `told`; what ran is among the systems
+# same NAME: the trace since the last, and the described lists in `told`; what ran, but for the host's, is among the systems
 same() {
   sort -u trace >ran
-  names ran | comm -23 - systems >out
+  grep -v '"list":"host"' ran >out
+  names out | comm -23 - systems >short
+  mv short out
   [ ! -s out ] || complain "$1: these are not in describe systems"
   [ -s ran ] && sort told | diff ran - >out || { cut -d , -f 1-5,8- out >short; mv short out; complain "$1: what ran (<) is not what is described (>)"; }
   rm -f trace
@@ -66,52 +68,47 @@ evaluate() {
 unet=evaluate.reconstructor=run/reconstructor/best.h5
 policy="$unet evaluate.policy=run/policy_1/last.h5"
 
+# Where a method scores by a reconstructor, one that is there is taken, but for one case of each kind: its training is the
+# same list of systems.
+start() {
+  [ -f lines.h5 ] || run "a reconstructor" "$l2sr" train scene.yaml --quiet --output start
+  [ -f lines.h5 ] || cp start/last.h5 lines.h5
+}
+lines=learn.reconstructor=lines.h5
+
 # ---- methods -----------------------------------------------------------------------------------------------
 
 case_reconstructor() {
-  train reconstructor train.loss=l1
-  evaluate reconstructor evaluate.reconstructor=run/last.h5 evaluate.metrics=[ssim,ssim_uniform,psnr,nmse] evaluate.keep=[0]
+  train reconstructor train.loss=l1 train.masks=exact train.sampler=poisson_disc
+  evaluate reconstructor evaluate.reconstructor=run/last.h5 evaluate.metrics=[ssim,ssim_uniform,psnr,nmse] evaluate.keep=[0] \
+    evaluate.samplers=[random,low_bias,variable_density,variable_density_gaussian,poisson_disc,equispaced_one_sided,equispaced_two_sided,lowest_index]
   evaluate end evaluate.reconstructor=run/last.h5 evaluate.curves=false reward.metric=psnr
 }
 case_varnet() {
   net='reconstruct.method=varnet varnet.cascades=2 varnet.channels=2 varnet.pools=2 varnet.sense_channels=2 varnet.sense_pools=2'
-  train "variational network" $net
-  evaluate "variational network" $net evaluate.reconstructor=run/last.h5 evaluate.samplers=[random,oracle]
+  train "variational network and a policy for it" $net train.method=l2s
+  evaluate "variational network" $net $unet evaluate.samplers=[random,oracle]
   train "variational network of measured k-space" $net data.source=kspace data.kspace=measured varnet.sense=maps
-  train "a policy for it" $net train.method=l2s
 }
-case_exact() {
-  for sampler in random poisson_disc lowest_index; do train "exact masks, $sampler" train.masks=exact train.sampler=$sampler; done
+case_l2sr() {
+  train l2sr train.method=l2sr alternate.actions=drawn alternate.augment=rounds data.augment=[flips]
+  evaluate l2sr $policy evaluate.samplers=[random,policy,low_bias]
+  evaluate "l2sr, drawn" evaluate.policy=run/policy_1/last.h5 evaluate.actions=drawn evaluate.trajectories=2
 }
-case_l2s() {
-  train l2s train.method=l2s
-  evaluate l2s $policy evaluate.samplers=[random,policy,low_bias]
-}
-case_ppo() { train ppo train.method=l2s learn.algorithm=ppo learn.rows=20; }
 # where the device can keep them
 case_kept() {
-  kept='train.method=l2s train.keep_activations=always policy.channels=16 policy.pools=1'
+  start
+  kept="train.method=l2s $lines train.keep_activations=always policy.channels=16 policy.pools=1"
   rm -rf run
   "$l2sr" train scene.yaml --quiet --output run $(sets $kept) >out 2>err
   if grep -q 'cannot be kept' err; then echo "kept: not on this device"; else train kept $kept; fi
 }
 case_group() {
-  train group train.method=l2s learn.group=2 learn.baseline=group learn.normalise=on reward.form=compat
-  train "group and critic" train.method=l2s learn.group=2 learn.baseline=group_critic reward.form=dense world.envs=4
-}
-case_clone() {
-  train "clone oracle" train.method=l2s learn.clone=oracle learn.clone_steps=20 learn.algorithm=ppo
-  train lbcs train.method=lbcs lbcs.slices=0
-  cp run/mask_1/last.h5 mask.h5
-  train "clone lbcs" train.method=l2s learn.clone=lbcs learn.clone_steps=20 sampler.mask=mask.h5
-}
-case_l2sr() {
-  train l2sr train.method=l2sr alternate.actions=drawn alternate.augment=rounds data.augment=[flips]
-  evaluate l2sr evaluate.policy=run/policy_1/last.h5 evaluate.actions=drawn evaluate.trajectories=2
+  start
+  train "group and critic" train.method=l2s $lines learn.group=2 learn.baseline=group_critic reward.form=dense world.envs=4
 }
 case_pgmri() {
   train nongreedy train.method=pgmri pgmri.estimator=nongreedy
-  train greedy train.method=pgmri pgmri.estimator=greedy pgmri.baseline=false
   evaluate pgmri $policy evaluate.curves=false
   evaluate "pgmri under another method" $policy evaluate.curves=false train.method=reconstructor
 }
@@ -126,15 +123,18 @@ case_tau() {
   train "tau steps that see nothing" train.method=tau_step tau.adaptive=false
 }
 case_lbcs() {
+  start
   train lbcs train.method=lbcs
   evaluate lbcs evaluate.samplers=[fixed_mask] sampler.mask=run/mask_1/last.h5
+  cp run/mask_1/last.h5 mask.h5
+  train "clone lbcs" train.method=l2s $lines learn.clone=lbcs learn.clone_steps=20 learn.algorithm=ppo learn.rows=20 sampler.mask=mask.h5
 }
 
 case_solvers() {
-  for solver in cg_sense tv wavelet; do
-    evaluate $solver reconstruct.method=$solver reconstruct.iterations=2 evaluate.samplers=[random,oracle]
-  done
+  evaluate cg_sense reconstruct.method=cg_sense reconstruct.iterations=2 acquisition.geometry=spokes
+  evaluate wavelet reconstruct.method=wavelet reconstruct.iterations=2 evaluate.samplers=[random,oracle]
   evaluate "tv of points" reconstruct.method=tv reconstruct.iterations=2 acquisition.geometry=points evaluate.curves=false
+  evaluate "cg_sense of simulated coils" reconstruct.method=cg_sense reconstruct.iterations=2 coils.simulate=2 coils.maps=prescan evaluate.curves=false
   train "a policy by tv" train.method=l2s reconstruct.method=tv reconstruct.iterations=2
   train "a mask by cg_sense" train.method=lbcs reconstruct.method=cg_sense reconstruct.iterations=2
   train "a dense policy by tv" train.method=pgmri reconstruct.method=tv reconstruct.iterations=2
@@ -143,28 +143,33 @@ case_solvers() {
 # ---- samplers, geometries, data ----------------------------------------------------------------------------
 
 case_oracles() {
-  train "a reconstructor" train.method=reconstructor
-  evaluate oracles evaluate.samplers=[oracle,average_oracle,poisson_disc,random,equispaced_one_sided] evaluate.curves=false
-  evaluate "oracles with a network" evaluate.samplers=[average_oracle,oracle] evaluate.reconstructor=run/last.h5 \
+  start
+  evaluate oracles evaluate.samplers=[oracle,average_oracle] evaluate.curves=false
+  evaluate "oracles with a network" evaluate.samplers=[average_oracle,oracle] evaluate.reconstructor=lines.h5 \
     evaluate.metrics=[psnr] reward.metric=nmse network.batch=3
 }
 case_spokes() {
-  train spokes train.method=l2s acquisition.geometry=spokes learn.clone=oracle learn.clone_steps=20
-  evaluate spokes acquisition.geometry=spokes $policy evaluate.samplers=[uniform,oracle,average_oracle]
-  train "mask of spokes" train.method=lbcs acquisition.geometry=spokes
+  train spokes train.method=l2sr acquisition.geometry=spokes learn.clone=oracle learn.clone_steps=20
+  evaluate spokes acquisition.geometry=spokes $policy evaluate.samplers=[uniform,oracle,average_oracle,random]
+  cp run/reconstructor/best.h5 spokes.h5
+  train "greedy, of spokes" train.method=pgmri pgmri.estimator=greedy pgmri.baseline=false acquisition.geometry=spokes \
+    learn.reconstructor=spokes.h5
+  train "mask of spokes" train.method=lbcs lbcs.slices=0 acquisition.geometry=spokes learn.reconstructor=spokes.h5
 }
 case_points() {
   train "points, exact masks" train.masks=exact train.sampler=variable_density acquisition.geometry=points
-  evaluate points acquisition.geometry=points evaluate.samplers=[random,variable_density_gaussian] evaluate.reconstructor=run/last.h5
+  cp run/last.h5 points.h5
+  evaluate points acquisition.geometry=points evaluate.samplers=[random,variable_density_gaussian] evaluate.reconstructor=points.h5
   train "loupe of points" train.method=loupe acquisition.geometry=points
   evaluate "learned points" acquisition.geometry=points evaluate.samplers=[fixed_mask,learned_mask] sampler.mask=run/last.h5
   train "tau steps of points" train.method=tau_step acquisition.geometry=points tau.steps=1
   evaluate "points in tau steps" acquisition.geometry=points evaluate.samplers=[tau_step] sampler.tau_step=run/last.h5
-  train "mask of points" train.method=lbcs acquisition.geometry=points acquisition.budget=3
+  train "mask of points" train.method=lbcs acquisition.geometry=points acquisition.budget=3 learn.reconstructor=points.h5
 }
 case_measured() {
-  train measured train.method=l2s data.source=kspace data.kspace=measured
-  evaluate measured data.source=kspace data.kspace=measured $policy evaluate.samplers=[random,oracle]
+  measured='data.source=kspace data.kspace=measured'
+  train measured train.method=l2s $measured learn.group=2 learn.baseline=group learn.normalise=on reward.form=compat
+  evaluate measured $measured $policy evaluate.samplers=[random,oracle]
 }
 case_complex() {
   complex='network.input=complex data.scale=0.0001'
@@ -180,19 +185,19 @@ case_profiles() {
   evaluate "scores at the end" evaluate.profile=pgmri evaluate.curves=false evaluate.keep=[0]
   evaluate "scores by slice in a window" evaluate.profile=pineda data.window=3 world.envs=3
 }
-case_augment() { train augment data.augment=[flips,turns]; }
+case_augment() { train augment data.augment=[flips,turns] train.masks=exact train.sampler=uniform acquisition.geometry=spokes; }
 case_window() {
   window='data.window=5 learn.scans=4 world.envs=4'
+  start
   train "window of training data" $window train.method=l2sr data.augment=[shifts]
   evaluate "window of less than all" data.window=3 world.envs=3 $policy evaluate.keep=[1]
   evaluate "window of all" data.window=4 world.envs=3 $policy
-  train "exact masks in a window" data.window=3 train.batch=3 world.envs=3 train.masks=exact
-  train "masks in a window" data.window=3 train.batch=3 data.augment=[flips]
-  train "mask in a window" data.window=3 world.envs=3 train.method=lbcs
+  train "exact masks in a window" data.window=3 train.batch=3 world.envs=3 train.masks=exact train.sampler=lowest_index
+  train "mask in a window" data.window=3 world.envs=3 train.method=lbcs $lines
   train "tau steps in a window" data.window=3 train.batch=3 train.method=tau_step
-  train "trajectories in a window" data.window=3 world.envs=3 train.method=pgmri
-  train "learned masks in a window" data.window=3 train.batch=3 train.method=loupe
-  train "a teacher in a window" $window train.method=l2s learn.clone=oracle learn.clone_steps=20
+  train "trajectories in a window" data.window=3 world.envs=3 train.method=pgmri $lines
+  train "learned masks in a window" data.window=3 train.batch=3 train.method=loupe data.augment=[flips]
+  train "a teacher in a window" $window train.method=l2s $lines learn.clone=oracle learn.clone_steps=20
   train "a part of the data" data.window=3 train.batch=3 data.most=3
 }
 

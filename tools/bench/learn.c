@@ -29,7 +29,7 @@ static bool check(struct training *training, struct error *error) {
       return fail(error, "step %zu has a loss of %g, an entropy of %g and a critic off by %g", i,
                   (double)term[0], (double)term[1], (double)term[2]);
     if (same && !(fabsf(term[3]) <= 1e-2f))
-      return fail(error, "step %zu, recalled, has another probability: its logarithm is off by %g", i,
+      return fail(error, "step %zu, gathered again, has another probability: its logarithm is off by %g", i,
                   (double)term[3]);
   }
   return true;

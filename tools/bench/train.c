@@ -45,9 +45,9 @@ static bool open_work(struct work *work, struct call *call, struct device *devic
                                .fill = *options->data.path ? NULL : bench_slices,
                                .slices = slices};
   if (!training_open(&work->training, device, options, &config, error)) return false;
-  struct feed *feed = &fitting_of(&work->training)->train;
-  if (work->batch > feed->slices) work->batch = feed->slices;
-  if (feed_epoch(feed, 0, error)) return true;
+  struct minibatches *batches = &fitting_of(&work->training)->train;
+  if (work->batch > batches->slices) work->batch = batches->slices;
+  if (minibatch_epoch(batches, 0, error)) return true;
   training_close(&work->training);
   return false;
 }

@@ -141,7 +141,7 @@ struct pixels {
   const char *fault;           /* the fault of the last slice that has one; NULL: none has */
 };
 
-static void look_at_slice(const struct volume *volume, const float *image, size_t count,
+static void inspect_slice(const struct volume *volume, const float *image, size_t count,
                           struct pixels *pixels) {
   bool finite = true, equal = true;
   for (size_t i = 0; i < count; i++) {
@@ -156,7 +156,7 @@ static void look_at_slice(const struct volume *volume, const float *image, size_
 }
 
 /* Reads every slice once, so that a file that is broken further back is found out. */
-static bool look_at_pixels(void *file, const struct volume *volume, const struct call *call,
+static bool inspect_pixels(void *file, const struct volume *volume, const struct call *call,
                            struct pixels *pixels, struct doubts *doubts, struct error *error) {
   size_t count = volume_slice_floats(volume);
   float *slice = arena_try(call->arena, count * sizeof *slice);
@@ -164,7 +164,7 @@ static bool look_at_pixels(void *file, const struct volume *volume, const struct
   *pixels = (struct pixels){.largest = -INFINITY};
   for (size_t s = 0; s < volume->slices; s++) {
     if (!volume_read(file, volume, s, slice, error)) return fail_in(error, "slice %zu", s);
-    look_at_slice(volume, slice, count, pixels);
+    inspect_slice(volume, slice, count, pixels);
     doubts_see(doubts, volume, slice);
     if (!volume->from_kspace) doubts_see_crop(doubts, volume, slice, &call->options);
   }
@@ -258,7 +258,7 @@ static bool show_images(const struct call *call, const struct volume *of, struct
   struct doubts *doubts = doubts_open(call->arena);
   void *file;
   if (!volume_open(&volume, &padded, error) || !volume_file_open(&file, &volume, error)) return false;
-  bool good = look_at_pixels(file, &volume, call, &pixels, doubts, error) &&
+  bool good = inspect_pixels(file, &volume, call, &pixels, doubts, error) &&
               doubts_end(doubts, &volume, &call->options, error);
   volume_file_close(file, &volume);
   if (!good) return false;

@@ -193,7 +193,7 @@ static void keep_best(const struct best_round *best, void *context) {
   if (row->options.reward.metric == 0) row->value[VAL_SSIM] = best->score;
 }
 
-/* Of runs of evaluate the first. */
+/* The first of the runs of evaluate is told. */
 static double mean_of(const struct evaluation *evaluation, const char *metric) {
   const struct evaluate_run *run = evaluation->runs;
   double mean, deviation;

@@ -15,7 +15,7 @@ static size_t all_values(const struct task *task, struct log_curve curves[CURVES
   bool beside[TRAINING_VALUES] = {false};
   size_t count = 0;
   for (size_t t = 0; looks[t].name; t++) {
-    curves[count++] = (struct log_curve){looks[t].name, "training", .looks = true, .value = t};
+    curves[count++] = (struct log_curve){looks[t].name, "training", .logged = true, .value = t};
     for (size_t v = 0; validations[v].name; v++) {
       if (beside[v] || strcmp(validations[v].name, looks[t].name)) continue;
       curves[count++] =
@@ -50,7 +50,7 @@ static double *scaled(struct arena *arena, const double *value, size_t count, do
 }
 
 static struct chart_line line_of(const struct training *training, const struct log_curve *curve) {
-  const struct history *history = curve->looks ? &training->looks : &training->validations;
+  const struct history *history = curve->logged ? &training->logged : &training->validations;
   REQUIRE(history->value[curve->value], "the curve %s, %s is of no value of its log", curve->up, curve->name);
   double per = training->task->epochs ? 1.0 / (double)training->each : 1;
   struct arena *arena = training->arena;
@@ -76,7 +76,7 @@ static const char *axis_up(const struct training *training, const struct log_cur
 /* Looks of an epoch stand before its end. */
 static double first_of(const struct training *training, const struct log_curve *curves, size_t count) {
   for (size_t i = 0; i < count; i++)
-    if (training->task->epochs && curves[i].looks) return 0;
+    if (training->task->epochs && curves[i].logged) return 0;
   return 1;
 }
 
@@ -116,7 +116,7 @@ struct chart_panels curves_panels(const struct training *training) {
 }
 
 bool curves_draw(const struct training *training, struct error *error) {
-  if (!training->run.folder || (!training->looks.count && !training->validations.count)) return true;
+  if (!training->run.folder || (!training->logged.count && !training->validations.count)) return true;
   struct chart_panels panels = curves_panels(training);
   if (!panels.count) return true;
   return figure_save(trainer_path(training, "curves.png"), FIGURE_PNG, PIXELS, chart_draw_panels, &panels,

@@ -151,7 +151,7 @@ static bool put_points(struct report_page *page, const struct report_training *t
   return report_put_table(page, &table, error);
 }
 
-/* Of what is no metric only its trainer knows whether more is better. */
+/* A value that is no metric: only its trainer knows whether more is better. */
 static double best_of(const struct report_stage *stage) {
   double best = NAN, sign = 0;
   for (size_t m = 0; m < METRICS; m++)
