@@ -2,6 +2,7 @@
  * root-sum-of-squares; against double precision from the file's samples. */
 #include "engine/files/scene.h"
 #include "engine/files/store.h"
+#include "systems/coils/noise.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/load.h"
 #include "systems/scan/systems.h"
@@ -288,6 +289,55 @@ static void what_has_no_measured_kspace_is_refused(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, close_folder)
 
+/* ---- noise of least squares ----------------------------------------------------------------------------- */
+
+enum { ACROSS = 8, DOWN = 2, SEEN_BY = 3 };
+
+/* Every other line: two pixels fold onto one another, and g is that of two unknowns. */
+static void noise_of_two_pixels_is_pruessmanns(void **state) {
+  float complex maps[SEEN_BY * DOWN * ACROSS];
+  uint8_t mask[ACROSS];
+  float g[DOWN * ACROSS];
+  struct error error;
+  struct noise_data data = {SEEN_BY, DOWN, ACROSS, maps, mask, 0};
+  (void)state;
+  for (size_t i = 0; i < SEEN_BY * DOWN * ACROSS; i++) maps[i] = (float)random_normal(&noise) + I * (float)random_normal(&noise);
+  for (size_t c = 0; c < SEEN_BY; c++) maps[c * DOWN * ACROSS + 3] = 0; /* nobody sees it: its fellow is free of it */
+  for (size_t i = 0; i < ACROSS; i++) mask[i] = i % 2 == 0;
+  assert_good(noise_map(&data, g, &error), &error);
+  for (size_t at = 0; at < DOWN * ACROSS; at++) {
+    size_t other = at / ACROSS * ACROSS + (at + ACROSS / 2) % ACROSS;
+    double p = 0, r = 0;
+    double complex q = 0;
+    for (size_t c = 0; c < SEEN_BY; c++) {
+      double complex one = (double complex)maps[c * DOWN * ACROSS + at], two = (double complex)maps[c * DOWN * ACROSS + other];
+      p += pow(cabs(one), 2);
+      r += pow(cabs(two), 2);
+      q += conj(one) * two;
+    }
+    double expected = p > 0 && r > 0 ? sqrt(p * r / (p * r - pow(cabs(q), 2))) : p > 0;
+    assert_true(fabs((double)g[at] - expected) < 1e-5 * expected + 1e-6);
+  }
+}
+
+/* All lines and a weight: one coil's noise is divided by 1 + w. With half of the lines one coil cannot tell pixels apart. */
+static void weights_take_noise_away(void **state) {
+  float complex maps[DOWN * ACROSS];
+  uint8_t mask[ACROSS];
+  float g[DOWN * ACROSS];
+  struct error error;
+  struct noise_data data = {1, DOWN, ACROSS, maps, mask, 0.25};
+  (void)state;
+  for (size_t i = 0; i < DOWN * ACROSS; i++) maps[i] = cexpf(I * (float)i);
+  memset(mask, 1, sizeof mask);
+  assert_good(noise_map(&data, g, &error), &error);
+  for (size_t at = 0; at < DOWN * ACROSS; at++) assert_true(fabs((double)g[at] - 1 / 1.25) < 1e-6);
+  data.weight = 0;
+  memset(mask, 0, ACROSS / 2);
+  assert_false(noise_map(&data, g, &error));
+  assert_holds(error.text, "open to least squares of 1 coil: noise is without bounds; set reconstruct.weight above 0");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(observations_are_exact),
@@ -295,6 +345,8 @@ int main(void) {
       TEST(the_phase_counts),
       TEST(the_oracle_sees_coils),
       TEST(what_has_no_measured_kspace_is_refused),
+      cmocka_unit_test(noise_of_two_pixels_is_pruessmanns),
+      cmocka_unit_test(weights_take_noise_away),
   };
   return cmocka_run_group_tests_name("coils", tests, support_open_transforms, support_close_transforms);
 }

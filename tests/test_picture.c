@@ -36,9 +36,9 @@ static void fill_scene(struct scene *scene) {
   scene->captions[0] = "SSIM 0.8123";
   scene->captions[1] = "PSNR 28.1 dB";
   scene->column[0] =
-      (struct picture_column){"random", scene->image, scene->mask, scene->initial, scene->captions};
+      (struct picture_column){"random", scene->image, scene->mask, scene->initial, scene->captions, NULL};
   scene->column[1] =
-      (struct picture_column){"a title that is too long for its column", scene->truth, NULL, NULL, NULL};
+      (struct picture_column){"a title that is too long for its column", scene->truth, NULL, NULL, NULL, NULL};
   scene->sheet = (struct picture_sheet){.title = {"a sheet", "of two lines, of which this one is too long"},
                                         .truth = scene->truth,
                                         .height = HEIGHT,
@@ -209,8 +209,8 @@ static void test_all_is_inside(void **state) {
 static void test_small_and_constant_images(void **state) {
   (void)state;
   const float pixel[1] = {0};
-  struct picture_column column = {"one", pixel, NULL, NULL, NULL};
-  struct picture_sheet sheet = {{NULL}, pixel, 1, 1, 0, 0, &column, 1, 0, false}; /* 0 / 0: no number */
+  struct picture_column column = {"one", pixel, NULL, NULL, NULL, NULL};
+  struct picture_sheet sheet = {{NULL}, pixel, 1, 1, 0, 0, &column, 1, 0, false, 0}; /* 0 / 0: no number */
   struct picture_layout layout;
   picture_layout(&sheet, &layout);
   struct decoded decoded = write_and_decode(&sheet, "one.png");

@@ -206,6 +206,26 @@ static bool note_narrow(struct dataset *dataset, const struct options *options, 
       first->image_width);
 }
 
+/* Scans of several protocols in one set: their columns are not of one resolution, and coils take memory for the most. */
+static bool note_grids(struct dataset *dataset, const struct options *options, struct error *error) {
+  const struct volume *first = dataset->volumes, *other = NULL;
+  size_t count = 0;
+  if (options->data.kspace != KSPACE_MEASURED) return true;
+  for (size_t v = dataset->volume_count; v-- > 1;) {
+    const struct volume *volume = &dataset->volumes[v];
+    if (volume->width == first->width && volume->height == first->height && volume->coils == first->coils) continue;
+    other = volume;
+    count++;
+  }
+  if (!count) return true;
+  return dataset_note(dataset, options, error,
+                      "%zu of %zu volumes have k-space of another size or other coils than %s (%zu coils, %zux%zu), first %s "
+                      "(%zu coils, %zux%zu): of each what data.size asks for is taken, and memory for the most coils; for "
+                      "scans of one kind move them away",
+                      count, dataset->volume_count, first->path, first->coils, first->height, first->width, other->path,
+                      other->coils, other->height, other->width);
+}
+
 /* Names do not tell the patients of a split: its files are known when all were opened. */
 static void hash_split(struct dataset *dataset, const struct options *options) {
   struct names names = {0};
@@ -235,7 +255,7 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
   }
   if (!note_patients(dataset, options, error) || !note_crop(dataset, options, error) ||
       !note_narrow(dataset, options, error) || !note_turned(dataset, options, error) ||
-      !note_copies(dataset, options, error))
+      !note_copies(dataset, options, error) || !note_grids(dataset, options, error))
     return false;
   hash_split(dataset, options);
   if (dataset->slice_count) return true;

@@ -633,6 +633,21 @@ static bool read_truth(struct work *work, struct error *error) {
   return device_finish(work->simulation.device, error);
 }
 
+static const struct system save_maps = {.name = "save_maps", .doc = "coil sensitivities", .reads = SET(SLICE_maps)};
+
+static bool read_maps(struct work *work, struct error *error) {
+  struct evaluation *evaluation = work->evaluation;
+  struct world *world = work->simulation.world;
+  evaluation->coils = 1;
+  if (!work->config->maps || !world_has(world, SLICE_maps)) return true;
+  evaluation->coils = world_shape(world, SHAPE_CHW) / world_shape(world, SHAPE_HW);
+  evaluation->maps = arena_try(evaluation->arena, evaluation->slices * 2 * sizeof(float) * world_shape(world, SHAPE_CHW));
+  if (!evaluation->maps)
+    return fail_memory(error, "no host memory for the maps of %zu slices; ask for earlier ones", evaluation->slices);
+  world_get(world, &save_maps, SLICE_maps, 0, evaluation->slices, evaluation->maps);
+  return device_finish(work->simulation.device, error);
+}
+
 static const char *describe_solver(struct evaluation *evaluation, const struct options *options) {
   const struct reconstruction *row = reconstruction_chosen(options, false);
   if (!row->solve) return "zero-filled reconstruction";
@@ -800,7 +815,7 @@ static bool run_opened(struct work *work, struct error *error) {
                               &evaluation->report, error);
   evaluation->slices = evaluation->report.slices;
   good = good && check_kept(evaluation, error) && open_profile(work, error) && run_all(work, error) &&
-         read_truth(work, error);
+         read_truth(work, error) && read_maps(work, error);
   if (work->tau.graph) tau_close(&work->tau);
   policy_close(&work->policy);
   reconstructor_close(&work->reconstructor);

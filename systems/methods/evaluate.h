@@ -33,6 +33,8 @@ struct evaluation {
   struct scoring_data scores;    /* where there is one */
   bool curves;       /* false: only the last column of metric holds numbers */
   float *truth; /* what was scored: [slice][height][width], when images are asked for; or [kept] of them */
+  float *maps;       /* [slice][coils][height][width], pairs, when they are asked for and there are any */
+  size_t coils;      /* of maps; 1: there is one coil, or none */
   uint32_t *kept;    /* rows of evaluate.keep, where not all images are asked for */
   size_t kept_count;
   const char *reconstructor; /* what made the images, in words */
@@ -42,6 +44,7 @@ struct evaluation {
 
 struct evaluate_config {
   bool images;
+  bool maps; /* of coils, too */
   const char *kernel_folder; /* --kernels; "" for the embedded ones */
   size_t rows;               /* of the slices the first so many; 0: all */
   const struct slices_in_memory *slices; /* in memory, in place of data.path; NULL: files */

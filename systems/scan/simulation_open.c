@@ -116,6 +116,22 @@ static component_set decide_columns(const struct simulation *simulation) {
   return columns;
 }
 
+enum { TELL_MEBI = 256 };
+
+/* What coils take is told before anything is read, where it is much; a column for which there is no room is refused by name. */
+static void tell_memory(const struct simulation *simulation, const struct world_setup *setup) {
+  const struct device *device = simulation->device;
+  const struct scan_shape shape = scan_shape_of(simulation->options);
+  double slices = 0, others = 0, left = (double)(device->facts.memory - device->bytes) / 0x1p20;
+  char size[SCAN_SHAPE_TEXT];
+  for (uint8_t t = 0; t < TABLE_COUNT; t++)
+    *(t == TABLE_SLICE ? &slices : &others) += (double)world_row_bytes(setup, setup->columns, t) * (double)setup->rows[t] / 0x1p20;
+  if (slices + others < TELL_MEBI) return;
+  log_info("%zu slice%s of %s with %zu coil%s take %.0f MiB of the device's memory, %zu scans %.0f MiB; %.0f MiB are left",
+           setup->rows[TABLE_SLICE], plural(setup->rows[TABLE_SLICE]), scan_shape_text(&shape, size), simulation->plan.coils,
+           plural(simulation->plan.coils), slices, setup->rows[TABLE_ENV], others, left);
+}
+
 static bool open_world(struct simulation *simulation, struct error *error) {
   const struct simulation_plan *plan = &simulation->plan;
   const struct scan_shape scan = scan_shape_of(simulation->options);
@@ -139,6 +155,7 @@ static bool open_world(struct simulation *simulation, struct error *error) {
   setup.rows[TABLE_SLICE] =
       slice_cache_rows(&setup, simulation->device, simulation->options, coils ? 0 : plan->together);
   simulation->plan.window = setup.rows[TABLE_SLICE] < plan->slices;
+  if (coils) tell_memory(simulation, &setup);
   uint8_t grows = plan->epoch_rows ? TABLE_SLICE : TABLE_ENV;
   return world_open(&simulation->world, simulation->device, simulation->kernels, &setup, grows, error);
 }

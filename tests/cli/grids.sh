@@ -66,4 +66,32 @@ for profile in padded fastmri; do
 done
 tried=$((tried + 1))
 grep -q '^1111.*111$' mask_padded && grep -q '^0000.*000$' mask_fastmri || complain "masks of padded columns: $(cat mask_padded mask_fastmri)"
+
+# the scenes of fastMRI's coils, on small phantoms of their layout: a readout that is oversampled, columns that are padded; and
+# volumes of other grids beside them
+run "phantom of coils" "$l2sr" phantom knee --train 0 --val 0 --test 1 --slices 1 --coils 3 --size 64 --rows 128 --columns 80 \
+  --padded-left 4 --padded-right 3
+small='--set data.size=[64,80] --set acquisition.initial_lines=8 --set coils.lines=16 --set coils.kernel=3 --set reconstruct.iterations=3'
+# shellcheck disable=SC2086
+for name in knee_multicoil_x4 brain_multicoil_x4; do
+  run "$name" "$l2sr" evaluate fastmri_$name --data knee $small
+  what="$name on a phantom"
+  says err 'the first 4 and the last 3 of 80 columns of k-space hold zeros'
+  says out 'x4 custom: 8 initial + 10 acquired of 73 lines, 1 slice'
+  says out 'volumes: 1 whole volume'
+done
+run "phantom of others" "$l2sr" phantom other --train 0 --val 0 --test 1 --slices 1 --coils 2 --size 64 --rows 128 --columns 84
+mv other/test/*.h5 knee/test/other.h5
+# shellcheck disable=SC2086
+run "volumes of two grids" "$l2sr" evaluate fastmri_knee_multicoil_x8 --data knee $small
+what='volumes of two grids'
+says err '1 of 2 volumes have k-space of another size or other coils than knee/test/file1000003.h5 (3 coils, 128x80), first knee/test/other.h5 (2 coils, 128x84)'
+says out 'volumes: 2 whole volumes'
+# shellcheck disable=SC2086
+refuse 1 'data.strict: 1 of 2 volumes have k-space of another size' evaluate fastmri_knee_multicoil_x8 --data knee $small --set data.strict=true
+# shellcheck disable=SC2086
+refuse 1 'knee/test/file1000003.h5 has k-space of 128 x 80, smaller than data.size [64, 82]' evaluate fastmri_knee_multicoil_x8 --data knee \
+  $small --set data.size=[64,82] --set data.strict=true
+refuse 1 'phantom.padded_left is 40 and .padded_right 0 of 80 columns; each must be less than half of them' phantom none --columns 80 \
+  --size 64 --padded-left 40
 finish

@@ -33,6 +33,14 @@ run "few at a time" "$l2sr" evaluate scene --samplers random,oracle --set evalua
 run "many at a time" "$l2sr" evaluate scene --samplers random,oracle --set evaluate.curves=true --output many
 run "the same" "$l2sr" compare few/results.h5 many/results.h5
 run "render" "$l2sr" render scene --slices 0 --output pictures
+sense='--set reconstruct.method=cg_sense --set coils.maps=prescan --set coils.lines=16'
+# shellcheck disable=SC2086
+run "noise maps" "$l2sr" render scene --slices 0 --output pictures --noise $sense
+tried=$((tried + 1))
+[ "$(ls pictures/*_noise.png | wc -l)" = 1 ] || complain "render --noise wrote no picture of its own"
+refuse 2 '--noise draws how noise comes through least squares; set reconstruct.method to cg_sense' render scene --noise
+# shellcheck disable=SC2086
+refuse 2 '--noise knows scans of lines that have an action each' render scene --noise $sense --set acquisition.geometry=points
 run "PG-MRI" "$l2sr" train scene --output pgmri --set train.method=pgmri --set reward.form=dense --set reward.scale=1 \
   --set learn.reconstructor=lines/reconstructor/best.h5 --set pgmri.epochs=1 --set pgmri.trajectories=2
 

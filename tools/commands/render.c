@@ -2,6 +2,7 @@
  * setting. */
 #include "engine/base/text.h"
 #include "engine/files/store.h"
+#include "systems/coils/noise.h"
 #include "systems/methods/evaluate.h"
 #include "systems/sampling/geometry.h"
 #include "tools/commands/command.h"
@@ -13,6 +14,14 @@
 #include <string.h>
 
 enum { SLICES_MOST = 256 };
+
+/* What all sheets have in common. */
+struct sheets {
+  const struct evaluation *evaluation;
+  const char *metrics, *folder;
+  bool noise;    /* noise maps in place of error maps, */
+  double weight; /* of least squares with this weight */
+};
 
 struct wanted {
   uint32_t row[SLICES_MOST];
@@ -65,12 +74,36 @@ static void fill_column(const struct evaluation *evaluation, const struct evalua
   column->image = run->images + slice * pixels;
   column->mask = drawn_mask(&run->acquisition, run->mask + slice * run->acquisition.shape.actions, arena);
   column->initial = initial;
-  const char **captions = ARENA_NEW(arena, const char *, METRICS);
+  const char **captions = ARENA_NEW(arena, const char *, METRICS + 1); /* and the noise */
   size_t line = 0;
   for (size_t m = 0; m < METRICS; m++)
     if (option_has(metrics, metric_list[m].name))
       captions[line++] = run->metric[m] ? caption_of(evaluation, run, m, slice, arena) : "";
   column->captions = captions;
+}
+
+/* Of the slice, by the final mask: g, told below the scores. White is the largest g of all columns. */
+static bool add_noise(const struct sheets *sheets, const struct evaluate_run *run, size_t slice,
+                      struct picture_column *column, struct picture_sheet *sheet, struct arena *arena, struct error *error) {
+  const struct evaluation *evaluation = sheets->evaluation;
+  size_t pixels = scan_shape_pixels(&evaluation->shape), seen = 0;
+  float *g = ARENA_NEW(arena, float, pixels), *ones = arena_new(arena, 2 * pixels * sizeof(float)), most = 0;
+  double sum = 0;
+  for (size_t i = 0; i < pixels; i++) ones[2 * i] = 1;
+  const float *maps = evaluation->maps ? evaluation->maps + 2 * slice * evaluation->coils * pixels : ones;
+  const struct noise_data data = {evaluation->coils, evaluation->shape.height, evaluation->shape.width,
+                                  (const float complex *)(const void *)maps,
+                                  run->mask + slice * run->acquisition.shape.actions, sheets->weight};
+  if (!noise_map(&data, g, error)) return fail_in(error, "the noise of sampler %s", run->sampler->name);
+  for (size_t i = 0; i < pixels; i++) {
+    sum += (double)g[i];
+    seen += g[i] > 0;
+    if (g[i] > most) most = g[i];
+  }
+  column->noise = g;
+  if (most > sheet->noise_white) sheet->noise_white = most;
+  column->captions[sheet->lines - 1] = arena_text(arena, "g %.2f, at most %.2f", seen ? sum / (double)seen : 0, (double)most);
+  return true;
 }
 
 static size_t count_lines(const char *metrics) {
@@ -79,8 +112,27 @@ static size_t count_lines(const char *metrics) {
   return lines;
 }
 
-static bool draw(const struct evaluation *evaluation, const struct evaluate_run *runs, size_t count,
-                 size_t slice, const char *metrics, const char *folder, struct error *error) {
+/* The columns of a sheet, which has its sizes. */
+static bool fill_columns(const struct sheets *sheets, const struct evaluate_run *runs, size_t count, size_t slice,
+                         struct picture_sheet *sheet, struct arena *arena, struct error *error) {
+  const struct acquisition *setting = &runs->acquisition;
+  uint8_t *given = arena_new(arena, setting->shape.actions);
+  struct picture_column *columns = ARENA_NEW(arena, struct picture_column, count);
+  acquisition_initial(setting, given);
+  const unsigned char *initial = drawn_mask(setting, given, arena);
+  bool good = true;
+  for (size_t c = 0; good && c < count; c++) {
+    fill_column(sheets->evaluation, &runs[c], slice, initial, sheets->metrics, &columns[c], arena);
+    good = !sheets->noise || add_noise(sheets, &runs[c], slice, &columns[c], sheet, arena, error);
+  }
+  sheet->columns = columns;
+  sheet->column_count = count;
+  return good;
+}
+
+static bool draw(const struct sheets *sheets, const struct evaluate_run *runs, size_t count, size_t slice,
+                 struct error *error) {
+  const struct evaluation *evaluation = sheets->evaluation;
   struct arena *arena = arena_open();
   const struct acquisition *setting = &runs->acquisition;
   const struct slice_name *name = &evaluation->report.names[slice];
@@ -88,12 +140,6 @@ static bool draw(const struct evaluation *evaluation, const struct evaluate_run 
   const char *ending = strrchr(volume, '.');
   int length = (int)(ending && ending > volume ? (size_t)(ending - volume) : strlen(volume));
   const struct scan_shape *shape = &evaluation->shape;
-  uint8_t *given = arena_new(arena, setting->shape.actions);
-  struct picture_column *columns = ARENA_NEW(arena, struct picture_column, count);
-  acquisition_initial(setting, given);
-  const unsigned char *initial = drawn_mask(setting, given, arena);
-  for (size_t c = 0; c < count; c++)
-    fill_column(evaluation, &runs[c], slice, initial, metrics, &columns[c], arena);
   struct picture_sheet sheet = {
       .title = {arena_text(arena, "%s, slice %zu", volume, name->slice),
                 arena_text(arena, "\u00d7%u %s: %u + %u of %u %ss", setting->acceleration, setting->horizon,
@@ -103,22 +149,21 @@ static bool draw(const struct evaluation *evaluation, const struct evaluate_run 
       .height = shape->height,
       .width = shape->width,
       .cells = !geometry_of(setting)->columns,
-      .columns = columns,
-      .column_count = count,
-      .lines = count_lines(metrics)};
+      .lines = count_lines(sheets->metrics) + sheets->noise};
   sheet.white = colour_white(sheet.truth, scan_shape_pixels(shape));
   sheet.error_white = 0.25f * sheet.white;
-  const char *path = arena_text(arena, "%s/x%u_%s_%.*s_%zu.png", folder, setting->acceleration,
-                                setting->horizon, length, volume, name->slice);
-  bool good = figure_save(path, FIGURE_PNG, 1, picture_draw, &sheet, error);
+  const char *path = arena_text(arena, "%s/x%u_%s_%.*s_%zu%s.png", sheets->folder, setting->acceleration,
+                                setting->horizon, length, volume, name->slice, sheets->noise ? "_noise" : "");
+  bool good = fill_columns(sheets, runs, count, slice, &sheet, arena, error) &&
+              figure_save(path, FIGURE_PNG, 1, picture_draw, &sheet, error);
   if (good) printf("%s\n", text_shown(arena, path));
   arena_close(arena);
   return good;
 }
 
 /* All samplers of one setting stand in one picture. */
-static bool draw_all(const struct evaluation *evaluation, struct wanted *wanted, const char *metrics,
-                     const char *folder, struct error *error) {
+static bool draw_all(const struct sheets *sheets, struct wanted *wanted, struct error *error) {
+  const struct evaluation *evaluation = sheets->evaluation;
   if (wanted->usual && wanted->count > evaluation->slices) wanted->count = evaluation->slices;
   for (size_t w = 0; w < wanted->count; w++)
     if (wanted->row[w] >= evaluation->slices)
@@ -130,7 +175,7 @@ static bool draw_all(const struct evaluation *evaluation, struct wanted *wanted,
                                                              &runs->acquisition, sizeof runs->acquisition);)
       end++;
     for (size_t w = 0; w < wanted->count; w++)
-      if (!draw(evaluation, runs, end - first, wanted->row[w], metrics, folder, error)) return false;
+      if (!draw(sheets, runs, end - first, wanted->row[w], error)) return false;
   }
   return true;
 }
@@ -143,16 +188,29 @@ static size_t count_rows(const struct wanted *wanted) {
   return rows;
 }
 
+/* g is of least squares, and of whole lines. */
+static bool check_noise(const struct options *options, struct error *error) {
+  if (options->reconstruct.method != RECONSTRUCT_CG_SENSE)
+    return fail_usage(error, "--noise draws how noise comes through least squares; set reconstruct.method to cg_sense");
+  return scan_geometry(options) == GEOMETRY_LINES ||
+         fail_usage(error, "--noise knows scans of lines that have an action each, and acquisition.geometry is others; set it to lines, "
+                           "and acquisition.pairs to false");
+}
+
 static bool render(struct call *call, struct device *device, struct error *error) {
   struct evaluation evaluation;
   struct wanted wanted = {0};
-  struct evaluate_config config = {.images = true, .kernel_folder = call_flag(call, "kernels")};
   const char *folder = *call->options.evaluate.output ? call->options.evaluate.output : "pictures";
-  if (!read_wanted(call, &wanted, error) || !folder_make(folder, error)) return false;
+  struct sheets sheets = {&evaluation, call->options.evaluate.metrics, folder, call_flag(call, "noise"),
+                          call->options.reconstruct.weight};
+  struct evaluate_config config = {.images = true, .maps = sheets.noise, .kernel_folder = call_flag(call, "kernels")};
+  if ((sheets.noise && !check_noise(&call->options, error)) || !read_wanted(call, &wanted, error) ||
+      !folder_make(folder, error))
+    return false;
   config.rows = count_rows(&wanted);
   call->options.evaluate.curves = false;
   if (!evaluate_open(&evaluation, device, &call->options, &config, error)) return false;
-  bool good = draw_all(&evaluation, &wanted, call->options.evaluate.metrics, folder, error);
+  bool good = draw_all(&sheets, &wanted, error);
   evaluate_close(&evaluation);
   return good;
 }
@@ -168,6 +226,7 @@ static const struct flag flags[] = {
     {"reconstructor", "FILE", "evaluate.reconstructor", NULL},
     {"output", "DIR", "evaluate.output", "folder for the pictures (default: pictures)"},
     {"slices", "I,J,...", NULL, "rows of the data set to draw (default: 0,1,2,3)"},
+    {"noise", NULL, NULL, "draws noise maps (g-factor) of cg_sense in place of error maps"},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -176,7 +235,8 @@ const struct command command_render = {
     .operands = "SCENE",
     .doc = "draws contact sheets: truth, reconstructions, error maps and masks",
     .more = "It writes one PNG for every slice and setting, with one column for every sampler and the "
-            "scores of evaluate.metrics below, and prints their paths.",
+            "scores of evaluate.metrics below, and prints their paths. --noise draws how noise comes through "
+            "least squares with coil sensitivities: g, by the normal equations of every row.",
     .takes_scene = true,
     .flags = flags,
     .run = run_render,

@@ -113,11 +113,12 @@ static void draw_detail(const struct drawing *drawing, size_t left, const float 
   put_panel(drawing, left, layout->detail, pixel, layout->detail_width, layout->detail_height);
 }
 
-static void draw_error(const struct drawing *drawing, size_t left, const float *image) {
+static void draw_error(const struct drawing *drawing, size_t left, const struct picture_column *column) {
   const struct picture_sheet *sheet = drawing->sheet;
   struct colour *pixel = new_pixels(drawing);
   for (size_t i = 0; i < sheet->height * sheet->width; i++)
-    pixel[i] = colour_heat(fabsf(image[i] - sheet->truth[i]) / sheet->error_white);
+    pixel[i] = colour_heat(column->noise ? column->noise[i] / sheet->noise_white
+                                         : fabsf(column->image[i] - sheet->truth[i]) / sheet->error_white);
   put_panel(drawing, left, drawing->layout.error, pixel, sheet->width, sheet->height);
 }
 
@@ -160,25 +161,26 @@ static void draw_mask(const struct drawing *drawing, size_t left, const struct p
 
 /* ---- columns ------------------------------------------------------------------------------------------- */
 
-/* The scale of the error maps, in the place of the truth's own, in parts of the brightest grey. */
+/* The scale of the error maps, in the place of the truth's own, in parts of the brightest grey; or of the noise maps. */
 static void draw_scale(const struct drawing *drawing) {
   enum { STEPS = 64 };
   const struct picture_layout *layout = &drawing->layout;
   size_t bar = layout->text, height = layout->panel_height, right = layout->left + layout->panel_width,
          left = right - bar, top = layout->error, letters = layout->text;
+  double noise = (double)drawing->sheet->noise_white;
   struct colour pixel[STEPS];
   for (size_t i = 0; i < STEPS; i++) pixel[i] = colour_heat(1 - (float)i / (STEPS - 1));
   figure_image(drawing->figure, (double)left, (double)top, (double)bar, (double)height, pixel, 1, STEPS);
   put_frame(drawing, left, top, bar, height);
   for (size_t tick = 0; tick < 3; tick++) {
-    double part = (double)(drawing->sheet->error_white / drawing->sheet->white) * (1 - 0.5 * (double)tick);
-    const char *number = arena_text(drawing->figure->arena, "%.3g %%", 100 * part);
+    double whole = noise > 0 ? noise : 100 * (double)(drawing->sheet->error_white / drawing->sheet->white);
+    const char *number = arena_text(drawing->figure->arena, noise > 0 ? "%.3g" : "%.3g %%", whole * (1 - 0.5 * (double)tick));
     size_t below = height > letters ? tick * (height - letters) / 2 : 0;
     put_at_end(drawing, left - layout->gap, top + below, number);
   }
   if (height < 8 * layout->line) return;
-  put_at_end(drawing, left - layout->gap, top + height / 2 - 3 * layout->line, "absolute error,");
-  put_at_end(drawing, left - layout->gap, top + height / 2 - 2 * layout->line, "% of white");
+  put_at_end(drawing, left - layout->gap, top + height / 2 - 3 * layout->line, noise > 0 ? "noise," : "absolute error,");
+  put_at_end(drawing, left - layout->gap, top + height / 2 - 2 * layout->line, noise > 0 ? "g-factor" : "% of white");
 }
 
 static void draw_legend(const struct drawing *drawing) {
@@ -214,7 +216,7 @@ static void draw_column(const struct drawing *drawing, size_t place) {
   put_line(drawing, left, layout->heading, layout->panel_width, column->title);
   draw_image(drawing, left, column->image);
   draw_detail(drawing, left, column->image);
-  draw_error(drawing, left, column->image);
+  draw_error(drawing, left, column);
   draw_mask(drawing, left, column);
   for (size_t i = 0; column->captions && i < drawing->sheet->lines; i++)
     put_line(drawing, left, layout->caption + i * layout->line, layout->panel_width, column->captions[i]);

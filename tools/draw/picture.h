@@ -12,7 +12,8 @@ struct picture_column {
   const float *image;           /* HxW, same units as the truth; pixels that are no number become magenta */
   const unsigned char *mask;    /* W entries, or HxW where masks are of cells, 1 acquired; NULL: none */
   const unsigned char *initial; /* such a mask, 1 where given at the start; NULL: none */
-  const char *const *captions;  /* [sheet's lines], each on a line of its own; NULL: none */
+  const char **captions;        /* [sheet's lines], each on a line of its own; NULL: none */
+  const float *noise;           /* HxW, a noise map that is drawn in place of the error map; NULL: none */
 };
 
 struct picture_sheet {
@@ -24,6 +25,7 @@ struct picture_sheet {
   const struct picture_column *columns;
   size_t column_count, lines; /* lines: below a column */
   bool cells;                 /* masks are of HxW cells, drawn as a panel; false: of W columns, as a strip */
+  float noise_white;          /* where the scale of noise maps ends, which all columns have; 0: none has one */
 };
 
 /* Where things are, in pixels of a PNG that has one for a unit. Column 0 is the truth. */

@@ -125,7 +125,7 @@ static struct picture_column column_of(const struct sheet *sheet, size_t place, 
   size_t actions = shape_of(sheet).actions;
   return (struct picture_column){run->method, sheet->image[place],
                                  drawn_mask(sheet, run->mask + sheet->row * actions),
-                                 drawn_mask(sheet, run->initial), captions_of(sheet, run, lines)};
+                                 drawn_mask(sheet, run->initial), captions_of(sheet, run, lines), NULL};
 }
 
 static const char *caption_of(const struct sheet *sheet) {
