@@ -823,7 +823,7 @@ static bool run_opened(struct work *work, struct error *error) {
 }
 
 /* Whether it decides by the reconstruction: the simulation is planned by that. */
-static bool find_kind(struct work *work, struct error *error) {
+static bool read_policy_kind(struct work *work, struct error *error) {
   const char *path = work->options->evaluate.policy;
   return !*path || policy_is_dense(path, &work->dense, error) || fail_in(error, "evaluate.policy");
 }
@@ -842,7 +842,7 @@ bool evaluate_open(struct evaluation *evaluation, struct device *device, const s
                                     .scoring = scoring_chosen(options),
                                     .curves = options->evaluate.curves};
   bool good = plan_runs(evaluation, options, error) &&
-              read_kept(evaluation, options, config->images, error) && find_kind(&work, error) &&
+              read_kept(evaluation, options, config->images, error) && read_policy_kind(&work, error) &&
               open_data(evaluation, options, config, error);
   evaluation->curves |= work.dense;
   device->stage = "evaluate";

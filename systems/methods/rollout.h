@@ -11,7 +11,7 @@
 
 struct rollout {
   /* What the caller sets: */
-  struct simulation *simulation; /* of rollout_plan; to open it, with policy and reconstructor set */
+  struct simulation *simulation; /* opened by rollout_plan; before rollout_open its policy and reconstructor are set */
   size_t scans, launch;          /* of a rollout; at a time */
   double gamma, lambda;          /* discount; of generalised advantages */
   bool keeps;                    /* rollout_can_keep: the policy's activations stay for the update */
@@ -47,7 +47,7 @@ void rollout_play(struct rollout *rollout, const struct schedule *play, uint32_t
 /* The systems of a play; teacher: as simulation_add_scan takes it. */
 void rollout_add_play(struct rollout *rollout, struct schedule *schedule, const struct sampler *teacher);
 /* The systems that bring advantages within every `most` rows of that order, as the updates take them, to mean 0 and
- * deviation 1; none where the setup did not ask for it. */
+ * deviation 1; none where `normalises` is false. */
 void rollout_add_normalise(struct rollout *rollout, struct schedule *schedule);
 /* The systems that make the policy's gradients those of the mean loss of rows [first, first + count) of that order, in as
  * many passes as that takes; where activations are kept, of all rows in their own order, once a

@@ -82,6 +82,16 @@ static void fill_column(const struct evaluation *evaluation, const struct evalua
   column->captions = captions;
 }
 
+/* The lines that a scan has in the end, and the columns that the scanner padded: least squares take them as measured,
+ * whatever a profile writes of them. [actions] */
+static const uint8_t *solved_mask(const struct evaluate_run *run, size_t slice, struct arena *arena) {
+  const struct scan_shape *shape = &run->acquisition.shape;
+  uint8_t *mask = arena_new(arena, shape->actions);
+  memcpy(mask, run->mask + slice * shape->actions, shape->actions);
+  for (size_t a = 0; a < shape->actions; a++) mask[a] |= scan_shape_is_padded(shape, a);
+  return mask;
+}
+
 /* Of the slice, by the final mask: g, told below the scores. White is the largest g of all columns. */
 static bool add_noise(const struct sheets *sheets, const struct evaluate_run *run, size_t slice,
                       struct picture_column *column, struct picture_sheet *sheet, struct arena *arena, struct error *error) {
@@ -93,7 +103,7 @@ static bool add_noise(const struct sheets *sheets, const struct evaluate_run *ru
   const float *maps = evaluation->maps ? evaluation->maps + 2 * slice * evaluation->coils * pixels : ones;
   const struct noise_data data = {evaluation->coils, evaluation->shape.height, evaluation->shape.width,
                                   (const float complex *)(const void *)maps,
-                                  run->mask + slice * run->acquisition.shape.actions, sheets->weight};
+                                  solved_mask(run, slice, arena), sheets->weight};
   if (!noise_map(&data, g, error)) return fail_in(error, "the noise of sampler %s", run->sampler->name);
   for (size_t i = 0; i < pixels; i++) {
     sum += (double)g[i];
