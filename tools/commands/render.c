@@ -82,8 +82,8 @@ static void fill_column(const struct evaluation *evaluation, const struct evalua
   column->captions = captions;
 }
 
-/* The lines that a scan has in the end, and the columns that the scanner padded: least squares take them as measured,
- * whatever a profile writes of them. [actions] */
+/* The lines that a scan has in the end, and the columns that the scanner padded: least squares take them as
+ * measured, whatever a profile writes of them. [actions] */
 static const uint8_t *solved_mask(const struct evaluate_run *run, size_t slice, struct arena *arena) {
   const struct scan_shape *shape = &run->acquisition.shape;
   uint8_t *mask = arena_new(arena, shape->actions);
@@ -94,16 +94,20 @@ static const uint8_t *solved_mask(const struct evaluate_run *run, size_t slice, 
 
 /* Of the slice, by the final mask: g, told below the scores. White is the largest g of all columns. */
 static bool add_noise(const struct sheets *sheets, const struct evaluate_run *run, size_t slice,
-                      struct picture_column *column, struct picture_sheet *sheet, struct arena *arena, struct error *error) {
+                      struct picture_column *column, struct picture_sheet *sheet, struct arena *arena,
+                      struct error *error) {
   const struct evaluation *evaluation = sheets->evaluation;
   size_t pixels = scan_shape_pixels(&evaluation->shape), seen = 0;
   float *g = ARENA_NEW(arena, float, pixels), *ones = arena_new(arena, 2 * pixels * sizeof(float)), most = 0;
   double sum = 0;
   for (size_t i = 0; i < pixels; i++) ones[2 * i] = 1;
   const float *maps = evaluation->maps ? evaluation->maps + 2 * slice * evaluation->coils * pixels : ones;
-  const struct noise_data data = {evaluation->coils, evaluation->shape.height, evaluation->shape.width,
+  const struct noise_data data = {evaluation->coils,
+                                  evaluation->shape.height,
+                                  evaluation->shape.width,
                                   (const float complex *)(const void *)maps,
-                                  solved_mask(run, slice, arena), sheets->weight};
+                                  solved_mask(run, slice, arena),
+                                  sheets->weight};
   if (!noise_map(&data, g, error)) return fail_in(error, "the noise of sampler %s", run->sampler->name);
   for (size_t i = 0; i < pixels; i++) {
     sum += (double)g[i];
@@ -112,7 +116,8 @@ static bool add_noise(const struct sheets *sheets, const struct evaluate_run *ru
   }
   column->noise = g;
   if (most > sheet->noise_white) sheet->noise_white = most;
-  column->captions[sheet->lines - 1] = arena_text(arena, "g %.2f, at most %.2f", seen ? sum / (double)seen : 0, (double)most);
+  column->captions[sheet->lines - 1] =
+      arena_text(arena, "g %.2f, at most %.2f", seen ? sum / (double)seen : 0, (double)most);
   return true;
 }
 
@@ -123,8 +128,9 @@ static size_t count_lines(const char *metrics) {
 }
 
 /* The columns of a sheet, which has its sizes. */
-static bool fill_columns(const struct sheets *sheets, const struct evaluate_run *runs, size_t count, size_t slice,
-                         struct picture_sheet *sheet, struct arena *arena, struct error *error) {
+static bool fill_columns(const struct sheets *sheets, const struct evaluate_run *runs, size_t count,
+                         size_t slice, struct picture_sheet *sheet, struct arena *arena,
+                         struct error *error) {
   const struct acquisition *setting = &runs->acquisition;
   uint8_t *given = arena_new(arena, setting->shape.actions);
   struct picture_column *columns = ARENA_NEW(arena, struct picture_column, count);
@@ -201,9 +207,11 @@ static size_t count_rows(const struct wanted *wanted) {
 /* g is of least squares, and of whole lines. */
 static bool check_noise(const struct options *options, struct error *error) {
   if (options->reconstruct.method != RECONSTRUCT_CG_SENSE)
-    return fail_usage(error, "--noise draws how noise comes through least squares; set reconstruct.method to cg_sense");
+    return fail_usage(
+        error, "--noise draws how noise comes through least squares; set reconstruct.method to cg_sense");
   return scan_geometry(options) == GEOMETRY_LINES ||
-         fail_usage(error, "--noise knows scans of lines that have an action each, and acquisition.geometry is others; set it to lines, "
+         fail_usage(error, "--noise knows scans of lines that have an action each, and acquisition.geometry "
+                           "is others; set it to lines, "
                            "and acquisition.pairs to false");
 }
 
@@ -213,7 +221,8 @@ static bool render(struct call *call, struct device *device, struct error *error
   const char *folder = *call->options.evaluate.output ? call->options.evaluate.output : "pictures";
   struct sheets sheets = {&evaluation, call->options.evaluate.metrics, folder, call_flag(call, "noise"),
                           call->options.reconstruct.weight};
-  struct evaluate_config config = {.images = true, .maps = sheets.noise, .kernel_folder = call_flag(call, "kernels")};
+  struct evaluate_config config = {
+      .images = true, .maps = sheets.noise, .kernel_folder = call_flag(call, "kernels")};
   if ((sheets.noise && !check_noise(&call->options, error)) || !read_wanted(call, &wanted, error) ||
       !folder_make(folder, error))
     return false;
