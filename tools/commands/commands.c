@@ -6,6 +6,7 @@
   X(describe)                                                                                                \
   X(inspect)                                                                                                 \
   X(phantom)                                                                                                 \
+  X(import)                                                                                                  \
   X(train)                                                                                                   \
   X(sweep)                                                                                                   \
   X(evaluate)                                                                                                \
