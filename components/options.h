@@ -17,7 +17,7 @@ enum option_concern {
 
 /* X(section, type, name, default, low, high, choices, help), and what it concerns where that is said */
 #define DATA_OPTIONS(X)                                                                                      \
-  X(data, TEXT, path, "", 0, 0, NULL, "folder of fastMRI-format HDF5 volumes, or of train, val and test", CONCERNS_PLACE)\
+  X(data, TEXT, path, "", 0, 0, NULL, "folder of fastMRI-format HDF5 volumes, or of train, val and test; or one file, also of another program", CONCERNS_PLACE)\
   X(data, CHOICE, split, "test", 0, 0, "train|val|test|all",                                                 \
     "part to use: the subfolder of that name (or singlecoil_NAME, multicoil_NAME), else the folder itself", CONCERNS_PLACE)\
   X(data, CHOICE, coils, "any", 0, 0, "any|single|multi",                                                    \

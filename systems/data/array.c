@@ -337,6 +337,7 @@ bool array_describe(const struct array *array, struct volume *volume, const stru
   volume->height = volume->said_height = step_of(array, volume->found.axes, 'h').count;
   volume->width = volume->said_width = step_of(array, volume->found.axes, 'w').count;
   volume->coils = volume->from_kspace ? step_of(array, volume->found.axes, 'c').count : 1;
+  volume->guessed = !sure;
   tell_layout(array, volume, sure);
   if (!kspace || volume->from_kspace) return true;
   return fail_file(error, "%s holds images, and the scene asks for k-space; complex images become k-space by `l2sr import %s --kind complex_image --output FOLDER`",
