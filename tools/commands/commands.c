@@ -7,6 +7,7 @@
   X(inspect)                                                                                                 \
   X(phantom)                                                                                                 \
   X(import)                                                                                                  \
+  X(export)                                                                                                  \
   X(train)                                                                                                   \
   X(sweep)                                                                                                   \
   X(evaluate)                                                                                                \
