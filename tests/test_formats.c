@@ -1,9 +1,9 @@
 /* Files of other programs (tests/data/formats, by tests/make_formats.py): axes, numbers, damage. */
 #include "engine/files/probe.h"
 #include "engine/files/scene.h"
-#include "systems/data/axes.h"
+#include "systems/formats/axes.h"
 #include "systems/data/format.h"
-#include "systems/data/unpacked.h"
+#include "systems/formats/unpacked.h"
 #include "tests/support.h"
 
 #include <math.h>
@@ -80,10 +80,15 @@ static void axes_are_guessed(void **state) {
 static void axes_that_are_said_fit(void **state) {
   static const struct {
     const char *text, *letters, *refusal;
-  } cases[] = {{"s,c,h,w", "sch1w", NULL},       {"schw", "sch1w", NULL},      {"s c h 1 w", "sch1w", NULL},
-               {"s,s,w,h", "ssw1h", NULL},       {"h,w", NULL, "another number of letters"},
-               {"s,c,h,h", NULL, "h and w must be there once"}, {"s,c,h,x", NULL, "other letters than"},
-               {"s,p,h,w", NULL, "p is an axis of 2 entries of real numbers"}, {"1,s,c,h,w", NULL, "1 stands for an axis of more"}};
+  } cases[] = {{"s,c,h,w", "sch1w", NULL},
+               {"schw", "sch1w", NULL},
+               {"s c h 1 w", "sch1w", NULL},
+               {"s,s,w,h", "ssw1h", NULL},
+               {"h,w", NULL, "another number of letters"},
+               {"s,c,h,h", NULL, "h and w must be there once"},
+               {"s,c,h,x", NULL, "other letters than"},
+               {"s,p,h,w", NULL, "p is an axis of 2 entries of real numbers"},
+               {"1,s,c,h,w", NULL, "1 stands for an axis of more"}};
   const size_t size[5] = {3, 4, 6, 1, 5};
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -132,9 +137,10 @@ static const struct {
   size_t coils;
   bool parts;
   double slope, offset;
-} files[] = {{"kspace.npy", "", NULL, C, true, 1, 0},        {"kspace5.mat", "", "libmatio", C, true, 1, 0},
-             {"kspace73.mat", "k", "libmatio", C, true, 1, 0}, {"raw.h5", "", NULL, C, true, 1, 0},
-             {"kspace2.nii", "", "libnifti2", 1, true, 1, 0},  {"image.nii.gz", "", "libnifti2", 1, false, 2, 1}};
+} files[] = {
+    {"kspace.npy", "", NULL, C, true, 1, 0},          {"kspace5.mat", "", "libmatio", C, true, 1, 0},
+    {"kspace73.mat", "k", "libmatio", C, true, 1, 0}, {"raw.h5", "", NULL, C, true, 1, 0},
+    {"kspace2.nii", "", "libnifti2", 1, true, 1, 0},  {"image.nii.gz", "", "libnifti2", 1, false, 2, 1}};
 enum { FILES = sizeof files / sizeof *files };
 
 static bool is_there(const char *library) {
@@ -151,7 +157,9 @@ static bool is_there(const char *library) {
 static void choose(size_t i) {
   set(files[i].parts ? "import.kind=kspace" : "import.kind=auto");
   options.import.variable = files[i].variable;
-  options.import.axes = !strcmp(files[i].name, "kspace.npy") ? "s,c,h,w" : strstr(files[i].name, ".mat") ? "h,w,c,s" : "";
+  options.import.axes = !strcmp(files[i].name, "kspace.npy") ? "s,c,h,w"
+                        : strstr(files[i].name, ".mat")      ? "h,w,c,s"
+                                                             : "";
 }
 
 /* Once by the child, once where there is none. */
@@ -164,10 +172,13 @@ static void files_of_other_programs_are_read(void **state) {
     const char *path = data_of(files[i % FILES].name);
     struct volume volume = volume_of(path);
     if (is_there(files[i % FILES].library)) {
-      expect_numbers(path, files[i % FILES].coils, files[i % FILES].parts, files[i % FILES].slope, files[i % FILES].offset);
+      expect_numbers(path, files[i % FILES].coils, files[i % FILES].parts, files[i % FILES].slope,
+                     files[i % FILES].offset);
     } else {
       assert_false(volume_open(&volume, &options, &error));
-      assert_holds(error.text, arena_text(folder.arena, "this program was built without %s; install the package", files[i % FILES].library));
+      assert_holds(error.text,
+                   arena_text(folder.arena, "this program was built without %s; install the package",
+                              files[i % FILES].library));
     }
   }
 }
@@ -178,15 +189,19 @@ static void numpy_has_types_and_orders(void **state) {
     const char *type;
     size_t bytes;
     unsigned char one[8]; /* the number 3 */
-  } types[] = {{"|i1", 1, {3}}, {"|u1", 1, {3}}, {"<i2", 2, {3}}, {">u2", 2, {0, 3}}, {"<i4", 4, {3}}, {">i8", 8, {0, 0, 0, 0, 0, 0, 0, 3}},
-               {"<f2", 2, {0, 0x42}}, {"<f4", 4, {0, 0, 0x40, 0x40}}, {">f8", 8, {0x40, 0x08}}};
+  } types[] = {{"|i1", 1, {3}},         {"|u1", 1, {3}},
+               {"<i2", 2, {3}},         {">u2", 2, {0, 3}},
+               {"<i4", 4, {3}},         {">i8", 8, {0, 0, 0, 0, 0, 0, 0, 3}},
+               {"<f2", 2, {0, 0x42}},   {"<f4", 4, {0, 0, 0x40, 0x40}},
+               {">f8", 8, {0x40, 0x08}}};
   (void)state;
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     for (int version = 1; version <= 3; version++) {
       unsigned char bytes[256 + 64 * 8] = "\223NUMPY";
       int place = version == 1 ? 10 : 12;
       bytes[6] = (unsigned char)version;
-      int length = sprintf((char *)bytes + place, "{'descr': '%s', 'fortran_order': %s, 'shape': (8, 8), }\n", types[i].type, version == 2 ? "True" : "False");
+      int length = sprintf((char *)bytes + place, "{'descr': '%s', 'fortran_order': %s, 'shape': (8, 8), }\n",
+                           types[i].type, version == 2 ? "True" : "False");
       bytes[8] = (unsigned char)length;
       memcpy(bytes + place + length + (size_t)(8 * 2 + 1) * types[i].bytes, types[i].one, types[i].bytes);
       const char *path = support_path(&folder, "a.npy");
@@ -196,7 +211,8 @@ static void numpy_has_types_and_orders(void **state) {
       void *file;
       float image[64];
       assert_good(volume_open(&volume, &options, &error), &error);
-      assert_good(volume_file_open(&file, &volume, &error) && volume_read(file, &volume, 0, image, &error), &error);
+      assert_good(volume_file_open(&file, &volume, &error) && volume_read(file, &volume, 0, image, &error),
+                  &error);
       volume_file_close(file, &volume);
       for (size_t k = 0; k < 64; k++) assert_true(image[k] == (k == (version == 2 ? 10 : 17) ? 3 : 0));
     }
@@ -211,7 +227,8 @@ static void bart_has_its_axes(void **state) {
     numbers[i][1] = -numbers[i][0];
   }
   support_write(support_path(&folder, "a.cfl"), numbers, sizeof numbers);
-  support_write_text(support_path(&folder, "a.hdr"), "# Dimensions\n6 5 1 2 1 1 1 1 1 1 1 1 1 3 1 1 \n# Command\nphantom\n");
+  support_write_text(support_path(&folder, "a.hdr"),
+                     "# Dimensions\n6 5 1 2 1 1 1 1 1 1 1 1 1 3 1 1 \n# Command\nphantom\n");
   set("import.kind=kspace");
   expect_numbers(support_path(&folder, "a.cfl"), C, true, 1, 0);
 }
@@ -227,19 +244,25 @@ static void complex_images_become_either(void **state) {
   numbers[0][4][4] = 3;
   numbers[1][4][4] = 4;
   FILE *out = fopen(path, "w");
-  assert_true(array_begin_npy(out, ARRAY_F32, false, 3, size) && fwrite(numbers, sizeof numbers, 1, out) == 1 && !fclose(out));
+  assert_true(array_begin_npy(out, ARRAY_F32, false, 3, size) &&
+              fwrite(numbers, sizeof numbers, 1, out) == 1 && !fclose(out));
   set("import.axes=p,h,w");
   set("import.kind=image");
   struct volume volume = volume_of(path);
-  assert_good(volume_open(&volume, &options, &error) && volume_file_open(&file, &volume, &error) && volume_read(file, &volume, 0, image, &error), &error);
+  assert_good(volume_open(&volume, &options, &error) && volume_file_open(&file, &volume, &error) &&
+                  volume_read(file, &volume, 0, image, &error),
+              &error);
   volume_file_close(file, &volume);
   assert_true(image[36] == 5 && image[0] == 0);
   set("import.kind=complex_image");
   set("import.factor=8");
   volume = volume_of(path);
-  assert_good(volume_open(&volume, &options, &error) && volume_file_open(&file, &volume, &error) && volume_read(file, &volume, 0, &kspace[0][0], &error), &error);
+  assert_good(volume_open(&volume, &options, &error) && volume_file_open(&file, &volume, &error) &&
+                  volume_read(file, &volume, 0, &kspace[0][0], &error),
+              &error);
   volume_file_close(file, &volume);
-  for (size_t i = 0; i < 64; i++) assert_true(fabsf(kspace[i][0] - 3) < 1e-5f && fabsf(kspace[i][1] - 4) < 1e-5f);
+  for (size_t i = 0; i < 64; i++)
+    assert_true(fabsf(kspace[i][0] - 3) < 1e-5f && fabsf(kspace[i][1] - 4) < 1e-5f);
 }
 
 /* ---- what is not read ---------------------------------------------------------------------------------- */
@@ -260,8 +283,10 @@ static void doubts_say_what_to_do(void **state) {
   (void)state;
   for (size_t i = 0; i < 720; i++) numbers[i] = (float)(i % 7);
   FILE *out = fopen(path, "w");
-  assert_true(array_begin_npy(out, ARRAY_F32, false, 3, size) && fwrite(numbers, sizeof numbers, 1, out) == 1 && !fclose(out));
-  expect_refused(path, arena_text(folder.arena, "`l2sr import %s --axes s,h,w --kind image --output FOLDER`", path));
+  assert_true(array_begin_npy(out, ARRAY_F32, false, 3, size) &&
+              fwrite(numbers, sizeof numbers, 1, out) == 1 && !fclose(out));
+  expect_refused(
+      path, arena_text(folder.arena, "`l2sr import %s --axes s,h,w --kind image --output FOLDER`", path));
   set("import.axes=h,w,s");
   struct volume volume = volume_of(path);
   struct error error;
@@ -277,13 +302,15 @@ static void broken_headers_are_named(void **state) {
                {"c.npy", "\223NUMPY\4\1\100\1{'descr'", "is of version 4"}};
   static const struct {
     const char *dictionary, *refusal;
-  } numpy[] = {{"{'descr': '<c8', 'fortran_order': False, 'shape': (99999999, 99999999, 99999999, 99999999), }", "is shorter than its header says"},
-               {"{'descr': '<c8', 'fortran_order': False, 'shape': (0, 8, 8), }", "holds an array of no numbers"},
-               {"{'descr': '|O', 'fortran_order': False, 'shape': (8, 8), }", "holds numbers of type '|O'"},
-               {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (8, 8), }", "holds numbers of type [('a'"},
-               {"{'descr': '<f4', 'shape': (8, 8), }", "has a header that is no array's"},
-               {"{'descr': '<f4', 'fortran_order': False, 'shape': (8, -8), }", "has a header that is no array's"},
-               {"{'descr': '<f4', 'fortran_order': False, 'shape': (64,), }", "it is no image"}};
+  } numpy[] = {
+      {"{'descr': '<c8', 'fortran_order': False, 'shape': (99999999, 99999999, 99999999, 99999999), }",
+       "is shorter than its header says"},
+      {"{'descr': '<c8', 'fortran_order': False, 'shape': (0, 8, 8), }", "holds an array of no numbers"},
+      {"{'descr': '|O', 'fortran_order': False, 'shape': (8, 8), }", "holds numbers of type '|O'"},
+      {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (8, 8), }", "holds numbers of type [('a'"},
+      {"{'descr': '<f4', 'shape': (8, 8), }", "has a header that is no array's"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (8, -8), }", "has a header that is no array's"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (64,), }", "it is no image"}};
   (void)state;
   for (size_t i = 0; i < 3; i++) {
     support_write(support_path(&folder, cases[i].name), cases[i].text, strlen(cases[i].text));
@@ -345,7 +372,8 @@ static void bombs_do_not_go_off(void **state) {
   const char *path = support_path(&folder, "bomb.nii.gz");
   gzFile to = gzopen(path, "wb9");
   assert_int_equal(gzwrite(to, head, sizeof head), sizeof head);
-  for (int i = 0; i < 64; i++) assert_int_equal(gzwrite(to, arena_new(folder.arena, 1 << 16), 1 << 16), 1 << 16);
+  for (int i = 0; i < 64; i++)
+    assert_int_equal(gzwrite(to, arena_new(folder.arena, 1 << 16), 1 << 16), 1 << 16);
   gzclose(to);
   expect_refused(path, "is shorter than its header says");
 }

@@ -1,7 +1,7 @@
 /* Formats of volumes, a row each. All that is asked of a volume is a fact that its row fills in (systems/data/volume.h)
  * or a function of the row: whoever lists, selects, loads, scores or looks for doubts does not know which one it is.
  *
- * To add a format: systems/data/format_NAME.c with its functions and, at its end, the row `format_NAME`; its name in
+ * To add a format: systems/formats/format_NAME.c with its functions and, at its end, the row `format_NAME`; its name in
  * VOLUME_FORMATS. The page (systems/data/README.md) says what a row has to see to. */
 #ifndef L2SR_SYSTEMS_FORMAT_H
 #define L2SR_SYSTEMS_FORMAT_H
@@ -28,7 +28,7 @@ struct volume_format {
   bool is_hdf5;   /* files that are HDF5, of which `l2sr inspect` lists what they hold */
   bool in_memory; /* volumes have no file: `open` is not called, and nobody is sent to look at one */
   /* Other people's parsers are not let near this program: they write what is there to a file that it reads itself
-   * (systems/data/unpacked.h), in the child that looks at files first. NULL: the row reads its files itself. */
+   * (systems/formats/unpacked.h), in the child that looks at files first. NULL: the row reads its files itself. */
   probe_unpacker *unpack;
   const char *library; /* that does it, for texts */
   /* By the name alone: folders of thousands of files are listed. */

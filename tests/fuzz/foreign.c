@@ -11,7 +11,8 @@ static void read_slices(const struct volume *volume, struct arena *arena) {
   void *file;
   if (!volume_file_open(&file, volume, &error)) return;
   float *slice = ARENA_TRY(arena, float, volume_slice_floats(volume));
-  for (size_t s = 0; slice && s < volume->slices && s < 4; s++) volume_read(file, volume, volume->slices - 1 - s, slice, &error);
+  for (size_t s = 0; slice && s < volume->slices && s < 4; s++)
+    volume_read(file, volume, volume->slices - 1 - s, slice, &error);
   volume_file_close(file, volume);
 }
 

@@ -1,5 +1,6 @@
-/* For harnesses of formats of other programs: their inputs are files, whose bytes are changed. The parser runs in the
- * child of L2SR_PROGRAM, as in the program: an input that ends the child must be refused by its name. */
+/* For harnesses of formats of other programs: their inputs are files, whose bytes are changed. The parser
+ * runs in the child of L2SR_PROGRAM, as in the program: an input that ends the child must be refused by its
+ * name. */
 #ifndef L2SR_TESTS_FOREIGN_H
 #define L2SR_TESTS_FOREIGN_H
 

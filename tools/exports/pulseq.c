@@ -1,8 +1,9 @@
-/* Pulseq files of version 1.4 (pulseq.github.io/specification.pdf; Layton et al., MRM 77, 2017): a 2-D gradient echo that
- * acquires one column of k-space after the other. Every block is on the raster of gradients; a line is
+/* Pulseq files of version 1.4 (pulseq.github.io/specification.pdf; Layton et al., MRM 77, 2017): a 2-D
+ * gradient echo that acquires one column of k-space after the other. Every block is on the raster of
+ * gradients; a line is
  *
- *   excitation with slice selection | prephasing of readout, phase encoding, rephasing of the slice | wait for TE |
- *   readout | spoiling of readout and slice, rewinding of the phase encoding | wait for TR
+ *   excitation with slice selection | prephasing of readout, phase encoding, rephasing of the slice | wait
+ * for TE | readout | spoiling of readout and slice, rewinding of the phase encoding | wait for TR
  *
  * The phase of excitation and readout goes by multiples of 117 degrees (RF spoiling). */
 #include "engine/files/part.h"
@@ -11,14 +12,18 @@
 #include <math.h>
 #include <string.h>
 
-#define GAMMA 42.576e6     /* Hz/T */
-#define RASTER 10e-6       /* s: of gradients and of blocks */
-#define RF_RASTER 1e-6     /* s */
-#define DWELL_RASTER 1e-7  /* s */
-enum { RF_SAMPLES = 3000 /* of the pulse, on its raster */, LOBES = 4 /* its time-bandwidth product */, SPOIL = 117 };
+#define GAMMA 42.576e6    /* Hz/T */
+#define RASTER 10e-6      /* s: of gradients and of blocks */
+#define RF_RASTER 1e-6    /* s */
+#define DWELL_RASTER 1e-7 /* s */
+enum {
+  RF_SAMPLES = 3000 /* of the pulse, on its raster */,
+  LOBES = 4 /* its time-bandwidth product */,
+  SPOIL = 117
+};
 
 struct trapezoid {
-  double amplitude;  /* Hz/m */
+  double amplitude;       /* Hz/m */
   long rise, flat, delay; /* us */
 };
 
@@ -29,7 +34,7 @@ struct sequence {
   size_t lines;
   double dwell;
   long rf_delay, rf_block, prephase, echo_wait, readout, spoil, repeat_wait; /* us: lengths of blocks */
-  double pulse;               /* amplitude, Hz */
+  double pulse;                                                              /* amplitude, Hz */
   struct trapezoid slice, rephase, forward, read, end, slice_end;
 };
 
@@ -122,17 +127,20 @@ static void plan_between(struct sequence *sequence) {
   const struct pulseq_plan *plan = sequence->plan;
   double most = (double)(sequence->mask->width / 2) / plan->view, slice = area_of(&sequence->slice);
   double ramp = sequence->slice.amplitude * (double)sequence->slice.rise * 1e-6 / 2;
-  double after = ramp + sequence->slice.amplitude * ((double)sequence->slice.flat * 1e-6 - RF_SAMPLES * RF_RASTER / 2);
+  double after =
+      ramp + sequence->slice.amplitude * ((double)sequence->slice.flat * 1e-6 - RF_SAMPLES * RF_RASTER / 2);
   struct trapezoid phase = shortest(sequence, most);
   sequence->forward = shortest(sequence, area_before(sequence));
   sequence->rephase = shortest(sequence, after);
-  sequence->prephase = longest(longest(length_of(&phase), length_of(&sequence->forward)), length_of(&sequence->rephase));
+  sequence->prephase =
+      longest(longest(length_of(&phase), length_of(&sequence->forward)), length_of(&sequence->rephase));
   sequence->forward = stretched(sequence->forward, -area_before(sequence), sequence->prephase);
   sequence->rephase = stretched(sequence->rephase, -after, sequence->prephase);
   double spoil = 2 * (double)sequence->mask->height / plan->view;
   sequence->end = shortest(sequence, spoil);
   sequence->slice_end = shortest(sequence, 2 * slice);
-  sequence->spoil = longest(longest(length_of(&phase), length_of(&sequence->end)), length_of(&sequence->slice_end));
+  sequence->spoil =
+      longest(longest(length_of(&phase), length_of(&sequence->end)), length_of(&sequence->slice_end));
   sequence->end = stretched(sequence->end, spoil, sequence->spoil);
   sequence->slice_end = stretched(sequence->slice_end, 2 * slice, sequence->spoil);
 }
@@ -141,33 +149,45 @@ static void plan_between(struct sequence *sequence) {
 static bool plan_waits(struct sequence *sequence, struct error *error) {
   const struct pulseq_plan *plan = sequence->plan;
   double pulse = (double)sequence->rf_block - (double)sequence->rf_delay - RF_SAMPLES * RF_RASTER * 1e6 / 2;
-  double echo = (double)(sequence->read.delay + sequence->read.rise) + (floor((double)sequence->mask->height / 2) + 0.5) * sequence->dwell * 1e6;
+  double echo = (double)(sequence->read.delay + sequence->read.rise) +
+                (floor((double)sequence->mask->height / 2) + 0.5) * sequence->dwell * 1e6;
   double least = pulse + (double)sequence->prephase + echo, wanted = plan->echo * 1e6;
   sequence->echo_wait = 10 * lround((wanted - least) / 10);
   if (wanted < least - 5)
-    return fail_usage(error, "an echo time of %.4g ms is too short: these gradients and this readout take %.4g ms; set --te to at least that, or a shorter "
-                             "--dwell", wanted / 1000, ceil(least / 10) / 100);
+    return fail_usage(error,
+                      "an echo time of %.4g ms is too short: these gradients and this readout take %.4g ms; "
+                      "set --te to at least that, or a shorter "
+                      "--dwell",
+                      wanted / 1000, ceil(least / 10) / 100);
   if (sequence->echo_wait < 0) sequence->echo_wait = 0;
-  long taken = sequence->rf_block + sequence->prephase + sequence->echo_wait + sequence->readout + sequence->spoil;
+  long taken =
+      sequence->rf_block + sequence->prephase + sequence->echo_wait + sequence->readout + sequence->spoil;
   sequence->repeat_wait = 10 * lround(plan->repetition * 1e5) - taken;
   if (sequence->repeat_wait >= 0) return true;
-  return fail_usage(error, "a repetition time of %.4g ms is too short: a line takes %.4g ms; set --tr to at least that", plan->repetition * 1000, (double)taken / 1000);
+  return fail_usage(
+      error, "a repetition time of %.4g ms is too short: a line takes %.4g ms; set --tr to at least that",
+      plan->repetition * 1000, (double)taken / 1000);
 }
 
 static bool check_limits(const struct sequence *sequence, struct error *error) {
   double most = GAMMA * sequence->plan->gradient;
   if (sequence->slice.amplitude > most)
-    return fail_usage(error, "a slice of %.4g mm needs a gradient of %.4g mT/m, and --max-gradient is %.4g; take a thicker one", sequence->plan->slice * 1000,
-                      sequence->slice.amplitude / GAMMA * 1000, sequence->plan->gradient * 1000);
+    return fail_usage(
+        error,
+        "a slice of %.4g mm needs a gradient of %.4g mT/m, and --max-gradient is %.4g; take a thicker one",
+        sequence->plan->slice * 1000, sequence->slice.amplitude / GAMMA * 1000,
+        sequence->plan->gradient * 1000);
   if (sequence->read.amplitude <= most) return true;
-  return fail_usage(error, "a dwell time of %.4g us needs a gradient of %.4g mT/m, and --max-gradient is %.4g; take a longer one", sequence->dwell * 1e6,
-                    sequence->read.amplitude / GAMMA * 1000, sequence->plan->gradient * 1000);
+  return fail_usage(
+      error,
+      "a dwell time of %.4g us needs a gradient of %.4g mT/m, and --max-gradient is %.4g; take a longer one",
+      sequence->dwell * 1e6, sequence->read.amplitude / GAMMA * 1000, sequence->plan->gradient * 1000);
 }
 
 /* ---- the file ------------------------------------------------------------------------------------------ */
 
-/* Events are numbered: pulses and readouts of a line have its number, for their phases differ; trapezoids 1 to 6 are
- * those of all lines, and those of line n are 2 n + 7 (encoding) and 2 n + 8 (rewinding). */
+/* Events are numbered: pulses and readouts of a line have its number, for their phases differ; trapezoids 1
+ * to 6 are those of all lines, and those of line n are 2 n + 7 (encoding) and 2 n + 8 (rewinding). */
 enum { SLICE = 1, REPHASE, FORWARD, READ, END, SLICE_END, FIRST_PHASE };
 
 static double phase_of(size_t line) {
@@ -181,14 +201,19 @@ static double encoding_of(const struct sequence *sequence, size_t line) {
 static void write_definitions(const struct sequence *sequence) {
   const struct pulseq_plan *plan = sequence->plan;
   fprintf(sequence->file,
-          "# Pulseq sequence file\n# Created by l2sr %s from %s\n\n[VERSION]\nmajor 1\nminor 4\nrevision 0\n\n[DEFINITIONS]\n"
-          "AdcRasterTime 1e-07 \nBlockDurationRaster 1e-05 \nEchoTime %.9g \nFOV %.9g %.9g %.9g \nGradientRasterTime 1e-05 \nName gre_l2sr \n"
+          "# Pulseq sequence file\n# Created by l2sr %s from %s\n\n[VERSION]\nmajor 1\nminor 4\nrevision "
+          "0\n\n[DEFINITIONS]\n"
+          "AdcRasterTime 1e-07 \nBlockDurationRaster 1e-05 \nEchoTime %.9g \nFOV %.9g %.9g %.9g "
+          "\nGradientRasterTime 1e-05 \nName gre_l2sr \n"
           "RadiofrequencyRasterTime 1e-06 \nRepetitionTime %.9g \nTotalDuration %.9g \n\n",
-          L2SR_VERSION, sequence->mask->of, plan->echo, plan->view, plan->view, plan->slice, plan->repetition, plan->repetition * (double)sequence->lines);
+          L2SR_VERSION, sequence->mask->of, plan->echo, plan->view, plan->view, plan->slice, plan->repetition,
+          plan->repetition * (double)sequence->lines);
 }
 
-static void write_block(const struct sequence *sequence, size_t *number, long length, size_t rf, size_t x, size_t y, size_t z, size_t adc) {
-  if (length) fprintf(sequence->file, "%zu %ld %zu %zu %zu %zu %zu 0\n", ++*number, length / 10, rf, x, y, z, adc);
+static void write_block(const struct sequence *sequence, size_t *number, long length, size_t rf, size_t x,
+                        size_t y, size_t z, size_t adc) {
+  if (length)
+    fprintf(sequence->file, "%zu %ld %zu %zu %zu %zu %zu 0\n", ++*number, length / 10, rf, x, y, z, adc);
 }
 
 static void write_blocks(const struct sequence *sequence) {
@@ -207,12 +232,14 @@ static void write_blocks(const struct sequence *sequence) {
 }
 
 static void write_trapezoid(const struct sequence *sequence, size_t number, struct trapezoid shape) {
-  fprintf(sequence->file, "%zu %.12g %ld %ld %ld %ld\n", number, shape.amplitude, shape.rise, shape.flat, shape.rise, shape.delay);
+  fprintf(sequence->file, "%zu %.12g %ld %ld %ld %ld\n", number, shape.amplitude, shape.rise, shape.flat,
+          shape.rise, shape.delay);
 }
 
 static void write_gradients(const struct sequence *sequence) {
   struct trapezoid phase = shortest(sequence, (double)(sequence->mask->width / 2) / sequence->plan->view);
-  fprintf(sequence->file, "\n# Format of trapezoid gradients:\n# id amplitude rise flat fall delay\n# ..  Hz/m     us   us  us   us\n[TRAP]\n");
+  fprintf(sequence->file, "\n# Format of trapezoid gradients:\n# id amplitude rise flat fall delay\n# ..  "
+                          "Hz/m     us   us  us   us\n[TRAP]\n");
   write_trapezoid(sequence, SLICE, sequence->slice);
   write_trapezoid(sequence, REPHASE, sequence->rephase);
   write_trapezoid(sequence, FORWARD, sequence->forward);
@@ -228,36 +255,47 @@ static void write_gradients(const struct sequence *sequence) {
 }
 
 static void write_events(const struct sequence *sequence) {
-  fprintf(sequence->file, "\n# Format of RF events:\n# id amplitude mag_id phase_id time_shape_id delay freq phase\n# ..        Hz   ....     "
+  fprintf(sequence->file, "\n# Format of RF events:\n# id amplitude mag_id phase_id time_shape_id delay freq "
+                          "phase\n# ..        Hz   ....     "
                           "....          ....    us   Hz   rad\n[RF]\n");
   for (size_t line = 0; line < sequence->lines; line++)
-    fprintf(sequence->file, "%zu %.12g 1 2 0 %ld 0 %.9g\n", line + 1, sequence->pulse, sequence->rf_delay, phase_of(line));
+    fprintf(sequence->file, "%zu %.12g 1 2 0 %ld 0 %.9g\n", line + 1, sequence->pulse, sequence->rf_delay,
+            phase_of(line));
   write_gradients(sequence);
-  fprintf(sequence->file, "\n# Format of ADC events:\n# id num dwell delay freq phase\n# ..  ..    ns    us   Hz   rad\n[ADC]\n");
+  fprintf(
+      sequence->file,
+      "\n# Format of ADC events:\n# id num dwell delay freq phase\n# ..  ..    ns    us   Hz   rad\n[ADC]\n");
   for (size_t line = 0; line < sequence->lines; line++)
-    fprintf(sequence->file, "%zu %zu %.0f %ld 0 %.9g\n", line + 1, sequence->mask->height, sequence->dwell * 1e9, sequence->read.delay + sequence->read.rise, phase_of(line));
+    fprintf(sequence->file, "%zu %zu %.0f %ld 0 %.9g\n", line + 1, sequence->mask->height,
+            sequence->dwell * 1e9, sequence->read.delay + sequence->read.rise, phase_of(line));
 }
 
-/* Magnitudes from 0 to 1, and phases in turns: where the envelope is negative, half of one. As many numbers as samples are
- * not compressed. */
+/* Magnitudes from 0 to 1, and phases in turns: where the envelope is negative, half of one. As many numbers
+ * as samples are not compressed. */
 static void write_shapes(const struct sequence *sequence) {
   fprintf(sequence->file, "\n# Sequence Shapes\n[SHAPES]\n\nshape_id 1\nnum_samples %d\n", RF_SAMPLES);
-  for (int i = 0; i < RF_SAMPLES; i++) fprintf(sequence->file, "%.9g\n", fabs(envelope((i + 0.5) / RF_SAMPLES)));
+  for (int i = 0; i < RF_SAMPLES; i++)
+    fprintf(sequence->file, "%.9g\n", fabs(envelope((i + 0.5) / RF_SAMPLES)));
   fprintf(sequence->file, "\nshape_id 2\nnum_samples %d\n", RF_SAMPLES);
-  for (int i = 0; i < RF_SAMPLES; i++) fprintf(sequence->file, "%s\n", envelope((i + 0.5) / RF_SAMPLES) < 0 ? "0.5" : "0");
+  for (int i = 0; i < RF_SAMPLES; i++)
+    fprintf(sequence->file, "%s\n", envelope((i + 0.5) / RF_SAMPLES) < 0 ? "0.5" : "0");
   fputc('\n', sequence->file);
 }
 
-bool export_pulseq(const char *path, const struct exported_mask *mask, const struct pulseq_plan *plan, struct error *error) {
+bool export_pulseq(const char *path, const struct exported_mask *mask, const struct pulseq_plan *plan,
+                   struct error *error) {
   struct sequence sequence = {.mask = mask, .plan = plan, .lines = mask->count};
   struct text_file file;
   if (!mask->columns || !mask->count)
-    return fail_usage(error, "%s: a sequence acquires lines one after the other, and %s holds %s; write it as .npy, .cfl or .png", path, mask->of,
-                      mask->columns ? "no line" : "points or spokes");
+    return fail_usage(
+        error,
+        "%s: a sequence acquires lines one after the other, and %s holds %s; write it as .npy, .cfl or .png",
+        path, mask->of, mask->columns ? "no line" : "points or spokes");
   plan_pulse(&sequence);
   plan_readout(&sequence);
   plan_between(&sequence);
-  if (!check_limits(&sequence, error) || !plan_waits(&sequence, error) || !file_create(&file, path, error)) return false;
+  if (!check_limits(&sequence, error) || !plan_waits(&sequence, error) || !file_create(&file, path, error))
+    return false;
   sequence.file = file.file;
   write_definitions(&sequence);
   write_blocks(&sequence);

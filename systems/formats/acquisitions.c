@@ -1,4 +1,4 @@
-#include "systems/data/acquisitions.h"
+#include "systems/formats/acquisitions.h"
 
 #include "engine/base/lock.h"
 #include "engine/files/store.h"
@@ -7,7 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { HEAD_LEAST = 64 /* bytes of a head and its place in the table, at least */, GROUP = 256, BATCH = 1024 };
+enum {
+  HEAD_LEAST = 64 /* bytes of a head and its place in the table, at least */,
+  GROUP = 256,
+  BATCH = 1024
+};
 
 bool acquisition_is(const struct acquisition *acquisition, enum acquisition_flag flag) {
   return acquisition->flags >> (flag - 1) & 1;
@@ -38,14 +42,16 @@ bool acquisitions_are_in(struct store *store, char *group, size_t size) {
 
 /* ---- types --------------------------------------------------------------------------------------------- */
 
-#define MEMBER(name, field) {name, offsetof(struct encoding, field)}
+#define MEMBER(name, field)                                                                                  \
+  { name, offsetof(struct encoding, field) }
 static hid_t index_type(void) {
   static const struct {
     const char *name;
     size_t place;
-  } members[] = {MEMBER("kspace_encode_step_1", step), MEMBER("kspace_encode_step_2", partition), MEMBER("average", average),
-                 MEMBER("slice", slice), MEMBER("contrast", contrast), MEMBER("phase", phase),
-                 MEMBER("repetition", repetition), MEMBER("set", set)};
+  } members[] = {MEMBER("kspace_encode_step_1", step), MEMBER("kspace_encode_step_2", partition),
+                 MEMBER("average", average),           MEMBER("slice", slice),
+                 MEMBER("contrast", contrast),         MEMBER("phase", phase),
+                 MEMBER("repetition", repetition),     MEMBER("set", set)};
   hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(struct encoding));
   for (size_t i = 0; i < sizeof members / sizeof *members; i++)
     H5Tinsert(type, members[i].name, members[i].place, H5T_NATIVE_UINT16);
@@ -103,7 +109,8 @@ bool acquisitions_read(const struct acquisitions *all, size_t index, float *to, 
   hsize_t one = 1;
   hid_t space = H5Screate_simple(1, &one, NULL);
   hvl_t samples = {0};
-  bool read = read_rows(all, row, index, 1, &samples), good = read && samples.len == wanted && (samples.p || !wanted);
+  bool read = read_rows(all, row, index, 1, &samples),
+       good = read && samples.len == wanted && (samples.p || !wanted);
   if (good && wanted) memcpy(to, samples.p, wanted * sizeof *to);
   size_t got = samples.len;
   if (read) H5Dvlen_reclaim(row, space, H5P_DEFAULT, &samples);
@@ -111,7 +118,9 @@ bool acquisitions_read(const struct acquisitions *all, size_t index, float *to, 
   H5Tclose(row);
   H5Tclose(list);
   if (good) return true;
-  return fail_file(error, "acquisition %zu of %s holds %zu numbers, and its head says %u samples of %u channels; the file is damaged: fetch or write it again",
+  return fail_file(error,
+                   "acquisition %zu of %s holds %zu numbers, and its head says %u samples of %u channels; "
+                   "the file is damaged: fetch or write it again",
                    index, all->path, got, all->head[index].samples, all->head[index].channels);
 }
 
@@ -121,15 +130,21 @@ bool acquisitions_read(const struct acquisitions *all, size_t index, float *to, 
 static bool count_rows(struct acquisitions *all, struct error *error) {
   struct stat status;
   hid_t space = H5Dget_space(all->table);
-  hssize_t count = space >= 0 && H5Sget_simple_extent_ndims(space) == 1 ? H5Sget_simple_extent_npoints(space) : -1;
+  hssize_t count =
+      space >= 0 && H5Sget_simple_extent_ndims(space) == 1 ? H5Sget_simple_extent_npoints(space) : -1;
   if (space >= 0) H5Sclose(space);
   if (count < 1) return fail_file(error, "%s holds no acquisition", all->path);
   if (stat(all->path, &status) || count > status.st_size / HEAD_LEAST)
-    return fail_file(error, "%s says that it holds %lld acquisitions, and is too short for them; it is damaged or was cut", all->path, (long long)count);
+    return fail_file(
+        error, "%s says that it holds %lld acquisitions, and is too short for them; it is damaged or was cut",
+        all->path, (long long)count);
   all->count = (size_t)count;
   all->head = arena_try_array(all->arena, sizeof *all->head, all->count);
   if (!all->head) return fail_memory(error, "no host memory for the heads of %zu acquisitions", all->count);
-  return read_heads(all) || fail_file(error, "the table of acquisitions of %s cannot be read as ISMRMRD's; the file is damaged or of another version", all->path);
+  return read_heads(all) || fail_file(error,
+                                      "the table of acquisitions of %s cannot be read as ISMRMRD's; the file "
+                                      "is damaged or of another version",
+                                      all->path);
 }
 
 static bool open_table(struct acquisitions *all, const char *group, struct error *error) {
@@ -138,7 +153,9 @@ static bool open_table(struct acquisitions *all, const char *group, struct error
   snprintf(data, sizeof data, "%s/data", group);
   all->file = H5Fopen(all->path, H5F_ACC_RDONLY, H5P_DEFAULT);
   all->table = all->file < 0 ? -1 : H5Dopen2(all->file, data, H5P_DEFAULT);
-  if (all->table < 0) return fail_file(error, "%s/data of %s cannot be opened; the file is damaged: fetch it again", group, all->path);
+  if (all->table < 0)
+    return fail_file(error, "%s/data of %s cannot be opened; the file is damaged: fetch it again", group,
+                     all->path);
   return count_rows(all, error);
 }
 
@@ -154,7 +171,10 @@ static bool read_header(struct acquisitions *all, char group[GROUP], struct erro
   good = good && (store_text(store, name, text, HEADER_MOST) || store_word(store, name, text, HEADER_MOST));
   store_close(store);
   all->header = text;
-  return good || fail_file(error, "%s has no ISMRMRD header (dataset xml beside the acquisitions); write it by ISMRMRD's own programs", all->path);
+  return good || fail_file(error,
+                           "%s has no ISMRMRD header (dataset xml beside the acquisitions); write it by "
+                           "ISMRMRD's own programs",
+                           all->path);
 }
 
 bool acquisitions_open(struct acquisitions *all, const char *path, struct error *error) {

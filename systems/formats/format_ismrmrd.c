@@ -1,11 +1,12 @@
-/* ISMRMRD's raw data. Acquisitions are sorted by their encoding counters into k-space [slices][coils][readout][phase
- * encoding]; what is no line of an image is left out, noise scans stay beside it (dataset noise). */
+/* ISMRMRD's raw data. Acquisitions are sorted by their encoding counters into k-space
+ * [slices][coils][readout][phase encoding]; what is no line of an image is left out, noise scans stay beside
+ * it (dataset noise). */
 #include "engine/base/log.h"
 #include "engine/files/store.h"
-#include "systems/data/acquisitions.h"
-#include "systems/data/fourier.h"
+#include "systems/formats/acquisitions.h"
+#include "systems/formats/fourier.h"
 #include "systems/data/layout.h"
-#include "systems/data/unpacked.h"
+#include "systems/formats/unpacked.h"
 
 #include <complex.h>
 #include <math.h>
@@ -20,19 +21,20 @@ static const char library[] = "libhdf5";
 struct raw {
   struct acquisitions all;
   struct layout_header header;
-  size_t *lines, line_count; /* acquisitions that are lines of images, sorted by place and average */
+  size_t *lines, line_count;         /* acquisitions that are lines of images, sorted by place and average */
   size_t noise, calibration, others; /* acquisitions */
-  size_t slices, partitions, coils, encoded, rows, columns; /* rows: of the readout without its oversampling */
-  size_t shift;      /* column of step 0 */
-  bool shift_back;   /* it lies so far to the left */
-  float *kspace;     /* [slices][partitions][coils][rows][columns] pairs */
-  uint16_t *counts;  /* [slices][partitions][columns]: averages */
+  size_t slices, partitions, coils, encoded, rows,
+      columns;                  /* rows: of the readout without its oversampling */
+  size_t shift;                 /* column of step 0 */
+  bool shift_back;              /* it lies so far to the left */
+  float *kspace;                /* [slices][partitions][coils][rows][columns] pairs */
+  uint16_t *counts;             /* [slices][partitions][columns]: averages */
   size_t measured, first, last; /* columns of the first slice that are measured */
 };
 
 static bool is_left_out(const struct acquisition *head) {
-  static const enum acquisition_flag flags[] = {FLAG_NAVIGATION, FLAG_PHASE_CORRECTION, FLAG_FEEDBACK_HP, FLAG_DUMMY,
-                                                FLAG_FEEDBACK_RT, FLAG_SURFACE_COIL};
+  static const enum acquisition_flag flags[] = {FLAG_NAVIGATION, FLAG_PHASE_CORRECTION, FLAG_FEEDBACK_HP,
+                                                FLAG_DUMMY,      FLAG_FEEDBACK_RT,      FLAG_SURFACE_COIL};
   for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
     if (acquisition_is(head, flags[i])) return true;
   return head->space != 0;
@@ -61,7 +63,8 @@ static void sort_out(struct raw *raw) {
 
 /* Counters of which each value is a slice of its own, the slowest first. */
 static int compare_images(const struct encoding *a, const struct encoding *b) {
-  const int steps[] = {a->repetition - b->repetition, a->set - b->set, a->phase - b->phase, a->contrast - b->contrast, a->slice - b->slice};
+  const int steps[] = {a->repetition - b->repetition, a->set - b->set, a->phase - b->phase,
+                       a->contrast - b->contrast, a->slice - b->slice};
   for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
     if (steps[i]) return steps[i];
   return 0;
@@ -71,7 +74,8 @@ static int compare_lines(const void *x, const void *y, void *context) {
   const struct acquisition *head = context;
   size_t i = *(const size_t *)x, j = *(const size_t *)y;
   const struct encoding *a = &head[i].at, *b = &head[j].at;
-  const int steps[] = {compare_images(a, b), a->partition - b->partition, a->step - b->step, a->average - b->average};
+  const int steps[] = {compare_images(a, b), a->partition - b->partition, a->step - b->step,
+                       a->average - b->average};
   for (size_t k = 0; k < sizeof steps / sizeof *steps; k++)
     if (steps[k]) return steps[k];
   return (i > j) - (i < j);
@@ -86,7 +90,8 @@ static void sort_lines(struct raw *raw) {
 
 /* ---- sizes --------------------------------------------------------------------------------------------- */
 
-/* A readout that is sampled more densely than the image wants: by the fields of view, else twice by the sizes. */
+/* A readout that is sampled more densely than the image wants: by the fields of view, else twice by the
+ * sizes. */
 static size_t rows_of(const struct layout_header *header, size_t encoded) {
   double view = header->encoded_mm > 0 && header->recon_mm > 0 ? header->recon_mm / header->encoded_mm : 1;
   size_t rows = (size_t)lround((double)encoded * view);
@@ -99,9 +104,13 @@ static bool check_lines(struct raw *raw, struct error *error) {
   size_t last = 0, partition = 0, samples = 0;
   for (size_t i = 0; i < raw->line_count; i++) {
     const struct acquisition *line = &head[raw->lines[i]];
-    size_t kept = line->discard_before + line->discard_after < line->samples ? (size_t)(line->samples - line->discard_before - line->discard_after) : 0;
+    size_t kept = line->discard_before + line->discard_after < line->samples
+                      ? (size_t)(line->samples - line->discard_before - line->discard_after)
+                      : 0;
     if (!kept || !line->channels || line->channels != head[raw->lines[0]].channels)
-      return fail_file(error, "acquisition %zu of %s has %zu samples of %u channels, and the first line has %u channels; such data are not sorted",
+      return fail_file(error,
+                       "acquisition %zu of %s has %zu samples of %u channels, and the first line has %u "
+                       "channels; such data are not sorted",
                        raw->lines[i], raw->all.path, kept, line->channels, head[raw->lines[0]].channels);
     last = line->at.step > last ? line->at.step : last;
     partition = line->at.partition > partition ? line->at.partition : partition;
@@ -116,32 +125,42 @@ static bool check_lines(struct raw *raw, struct error *error) {
   raw->shift_back = centre > middle;
   raw->shift = raw->shift_back ? centre - middle : middle - centre;
   if (raw->shift_back ? last < raw->columns + raw->shift : last + raw->shift < raw->columns) return true;
-  return fail_file(error, "%s has a line %zu of phase encoding, and its header says %zu lines with the middle at %zu; the header or the counters are wrong",
+  return fail_file(error,
+                   "%s has a line %zu of phase encoding, and its header says %zu lines with the middle at "
+                   "%zu; the header or the counters are wrong",
                    raw->all.path, last, raw->columns, centre);
 }
 
 static bool take_memory(struct raw *raw, struct error *error) {
   double host = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-  double numbers = (double)raw->slices * (double)raw->partitions * (double)raw->coils * (double)raw->rows * (double)raw->columns;
+  double numbers = (double)raw->slices * (double)raw->partitions * (double)raw->coils * (double)raw->rows *
+                   (double)raw->columns;
   if (numbers * 8 > host / 3)
-    return fail_file(error, "%s makes k-space of %.3g GiB, too much for a host of %.0f GiB; cut the file, or repair its header",
-                     raw->all.path, numbers * 8 / 0x1p30, host / 0x1p30);
+    return fail_file(
+        error,
+        "%s makes k-space of %.3g GiB, too much for a host of %.0f GiB; cut the file, or repair its header",
+        raw->all.path, numbers * 8 / 0x1p30, host / 0x1p30);
   raw->kspace = arena_try_array(raw->all.arena, 2 * sizeof *raw->kspace, (size_t)numbers);
-  raw->counts = arena_try_array(raw->all.arena, sizeof *raw->counts, raw->slices * raw->partitions * raw->columns);
-  return (raw->kspace && raw->counts) || fail_memory(error, "no host memory for k-space of %.3g GiB", numbers * 8 / 0x1p30);
+  raw->counts =
+      arena_try_array(raw->all.arena, sizeof *raw->counts, raw->slices * raw->partitions * raw->columns);
+  return (raw->kspace && raw->counts) ||
+         fail_memory(error, "no host memory for k-space of %.3g GiB", numbers * 8 / 0x1p30);
 }
 
 /* ---- lines --------------------------------------------------------------------------------------------- */
 
 struct readout {
-  float *samples;          /* [coils][samples] of an acquisition */
+  float *samples;            /* [coils][samples] of an acquisition */
   struct fourier whole, cut; /* of the encoded length, and of that without oversampling */
 };
 
-/* The line of a coil, in its place of the encoded readout: half echoes begin late, reversed ones run backwards. */
-static void place_line(const struct raw *raw, const struct acquisition *head, const float *samples, double complex *line) {
+/* The line of a coil, in its place of the encoded readout: half echoes begin late, reversed ones run
+ * backwards. */
+static void place_line(const struct raw *raw, const struct acquisition *head, const float *samples,
+                       double complex *line) {
   size_t kept = (size_t)(head->samples - head->discard_before - head->discard_after);
-  long start = kept < raw->encoded ? (long)(raw->encoded / 2) - ((long)head->centre - head->discard_before) : 0;
+  long start =
+      kept < raw->encoded ? (long)(raw->encoded / 2) - ((long)head->centre - head->discard_before) : 0;
   bool reverse = acquisition_is(head, FLAG_REVERSE);
   if (start < 0 || start + (long)kept > (long)raw->encoded) start = (long)(raw->encoded - kept) / 2;
   memset(line, 0, raw->encoded * sizeof *line);
@@ -158,12 +177,14 @@ static void remove_oversampling(const struct raw *raw, struct readout *readout) 
     return;
   }
   fourier_line(&readout->whole, true);
-  memcpy(readout->cut.line, readout->whole.line + (raw->encoded / 2 - raw->rows / 2), raw->rows * sizeof *readout->cut.line);
+  memcpy(readout->cut.line, readout->whole.line + (raw->encoded / 2 - raw->rows / 2),
+         raw->rows * sizeof *readout->cut.line);
   fourier_line(&readout->cut, false);
 }
 
 /* Averages of a line are added; a line that comes twice with one average counts as it came last. */
-static bool add_line(struct raw *raw, size_t index, size_t slice, bool again, struct readout *readout, struct error *error) {
+static bool add_line(struct raw *raw, size_t index, size_t slice, bool again, struct readout *readout,
+                     struct error *error) {
   const struct acquisition *head = &raw->all.head[index];
   size_t place = slice * raw->partitions + head->at.partition, plane = raw->rows * raw->columns,
          column = raw->shift_back ? head->at.step - raw->shift : head->at.step + raw->shift;
@@ -184,7 +205,8 @@ static bool add_line(struct raw *raw, size_t index, size_t slice, bool again, st
 
 static bool add_lines(struct raw *raw, struct error *error) {
   const struct acquisition *head = raw->all.head;
-  struct readout readout = {.samples = arena_try_array(raw->all.arena, 2 * sizeof(float) * UINT16_MAX, raw->coils)};
+  struct readout readout = {.samples =
+                                arena_try_array(raw->all.arena, 2 * sizeof(float) * UINT16_MAX, raw->coils)};
   size_t slice = 0;
   bool good = readout.samples && fourier_open(&readout.whole, raw->encoded, raw->all.arena) &&
               fourier_open(&readout.cut, raw->rows, raw->all.arena);
@@ -193,9 +215,11 @@ static bool add_lines(struct raw *raw, struct error *error) {
     size_t index = raw->lines[i], before = raw->lines[i ? i - 1 : 0];
     const struct encoding *at = &head[index].at, *last = &head[before].at;
     bool other = i && compare_images(last, at) != 0;
-    bool again = i && !other && last->partition == at->partition && last->step == at->step && last->average == at->average;
+    bool again = i && !other && last->partition == at->partition && last->step == at->step &&
+                 last->average == at->average;
     slice += other;
-    if (again && raw->counts[(slice * raw->partitions + at->partition) * raw->columns + (raw->shift_back ? at->step - raw->shift : at->step + raw->shift)] > 1)
+    if (again && raw->counts[(slice * raw->partitions + at->partition) * raw->columns +
+                             (raw->shift_back ? at->step - raw->shift : at->step + raw->shift)] > 1)
       again = false; /* of several averages one that came twice counts twice */
     if (!add_line(raw, index, slice, again, &readout, error)) return false;
   }
@@ -214,16 +238,19 @@ static void divide_averages(struct raw *raw) {
     }
 }
 
-/* A volume that was encoded in three dimensions becomes slices by the transform of its second phase encoding. */
+/* A volume that was encoded in three dimensions becomes slices by the transform of its second phase encoding.
+ */
 static bool part_slabs(struct raw *raw, struct error *error) {
   struct fourier fourier;
   size_t block = raw->coils * raw->rows * raw->columns;
   if (raw->partitions < 2) return true;
-  if (!fourier_open(&fourier, raw->partitions, raw->all.arena)) return fail_memory(error, "no host memory for %zu partitions", raw->partitions);
+  if (!fourier_open(&fourier, raw->partitions, raw->all.arena))
+    return fail_memory(error, "no host memory for %zu partitions", raw->partitions);
   for (size_t s = 0; s < raw->slices; s++)
     for (size_t i = 0; i < block; i++) {
       float *first = raw->kspace + 2 * (s * raw->partitions * block + i);
-      for (size_t z = 0; z < raw->partitions; z++) fourier.line[z] = CMPLX((double)first[2 * z * block], (double)first[2 * z * block + 1]);
+      for (size_t z = 0; z < raw->partitions; z++)
+        fourier.line[z] = CMPLX((double)first[2 * z * block], (double)first[2 * z * block + 1]);
       fourier_line(&fourier, true);
       for (size_t z = 0; z < raw->partitions; z++) {
         first[2 * z * block] = (float)creal(fourier.line[z]);
@@ -253,16 +280,21 @@ static bool write_noise(struct raw *raw, struct store *store, struct error *erro
   size_t count = 0, used = 0;
   const struct acquisition *head = raw->all.head;
   for (size_t i = 0; i < raw->all.count; i++)
-    if (acquisition_is(&head[i], FLAG_NOISE) && head[i].channels == raw->coils && count + head[i].samples <= NOISE_MOST) count += head[i].samples;
+    if (acquisition_is(&head[i], FLAG_NOISE) && head[i].channels == raw->coils &&
+        count + head[i].samples <= NOISE_MOST)
+      count += head[i].samples;
   if (!count || raw->coils == 1) return true;
   float *noise = arena_try_array(raw->all.arena, 2 * sizeof *noise, count * raw->coils),
         *samples = arena_try_array(raw->all.arena, 2 * sizeof *samples * UINT16_MAX, raw->coils);
   if (!noise || !samples) return fail_memory(error, "no host memory for a noise scan of %zu samples", count);
   for (size_t i = 0; i < raw->all.count; i++) {
-    if (!acquisition_is(&head[i], FLAG_NOISE) || head[i].channels != raw->coils || used + head[i].samples > count) continue;
+    if (!acquisition_is(&head[i], FLAG_NOISE) || head[i].channels != raw->coils ||
+        used + head[i].samples > count)
+      continue;
     if (!acquisitions_read(&raw->all, i, samples, error)) return false;
     for (size_t c = 0; c < raw->coils; c++)
-      memcpy(noise + 2 * (c * count + used), samples + 2 * c * head[i].samples, 2 * sizeof *noise * head[i].samples);
+      memcpy(noise + 2 * (c * count + used), samples + 2 * c * head[i].samples,
+             2 * sizeof *noise * head[i].samples);
     used += head[i].samples;
   }
   return store_write(store, "noise", STORE_C64, 2, (size_t[]){raw->coils, count}, noise, false, error);
@@ -271,24 +303,32 @@ static bool write_noise(struct raw *raw, struct store *store, struct error *erro
 static bool write_facts(const struct raw *raw, struct store *store, struct error *error) {
   const struct layout_header *header = &raw->header;
   char word[256], patient[256];
-  struct layout_sizes sizes = {.rows = raw->rows, .columns = raw->columns,
-                               .image_rows = header->recon_x && header->recon_x < raw->rows ? header->recon_x : raw->rows,
-                               .image_columns = header->recon_y && header->recon_y < raw->columns ? header->recon_y : raw->columns,
-                               .coils = raw->coils};
+  struct layout_sizes sizes = {
+      .rows = raw->rows,
+      .columns = raw->columns,
+      .image_rows = header->recon_x && header->recon_x < raw->rows ? header->recon_x : raw->rows,
+      .image_columns = header->recon_y && header->recon_y < raw->columns ? header->recon_y : raw->columns,
+      .coils = raw->coils};
   sizes.limits = header->limits;
   sizes.centre = header->centre;
   sizes.last = raw->last - (raw->shift_back ? 0 : raw->shift) + (raw->shift_back ? raw->shift : 0);
-  if (!store_write_text(store, "ismrmrd_header", layout_header_text(raw->all.arena, &sizes), error)) return false;
-  if (layout_word(raw->all.header, "<protocolName>", word, sizeof word) && !store_put_text(store, "acquisition", word, error)) return false;
-  return !layout_word(raw->all.header, "<patientID>", patient, sizeof patient) || store_put_text(store, "patient_id", patient, error);
+  if (!store_write_text(store, "ismrmrd_header", layout_header_text(raw->all.arena, &sizes), error))
+    return false;
+  if (layout_word(raw->all.header, "<protocolName>", word, sizeof word) &&
+      !store_put_text(store, "acquisition", word, error))
+    return false;
+  return !layout_word(raw->all.header, "<patientID>", patient, sizeof patient) ||
+         store_put_text(store, "patient_id", patient, error);
 }
 
 static bool write_volume(struct raw *raw, const char *path, struct error *error) {
-  size_t slices = raw->slices * raw->partitions, many[] = {slices, raw->coils, raw->rows, raw->columns}, one[] = {slices, raw->rows, raw->columns};
+  size_t slices = raw->slices * raw->partitions, many[] = {slices, raw->coils, raw->rows, raw->columns},
+         one[] = {slices, raw->rows, raw->columns};
   bool single = raw->coils == 1;
   struct store *store;
   if (!store_create(&store, path, error)) return false;
-  if (store_write(store, "kspace", STORE_C64, single ? 3 : 4, single ? one : many, raw->kspace, false, error) &&
+  if (store_write(store, "kspace", STORE_C64, single ? 3 : 4, single ? one : many, raw->kspace, false,
+                  error) &&
       write_noise(raw, store, error) && write_facts(raw, store, error))
     return store_commit(store, error);
   store_close(store);
@@ -299,24 +339,38 @@ static bool write_volume(struct raw *raw, const char *path, struct error *error)
 static void tell(const struct raw *raw, char *told, size_t size) {
   char noise[80] = "", others[96] = "", calibration[80] = "", readout[96] = "", missing[128] = "";
   size_t range = raw->last - raw->first + 1;
-  if (raw->noise) snprintf(noise, sizeof noise, ", %zu of noise (dataset noise: coils.whiten noise)", raw->noise);
-  if (raw->others) snprintf(others, sizeof others, ", %zu other%s (navigators, phase corrections and the like) left out", raw->others, plural(raw->others));
-  if (raw->calibration) snprintf(calibration, sizeof calibration, ", %zu of calibration left out", raw->calibration);
-  if (raw->rows < raw->encoded) snprintf(readout, sizeof readout, ", readout oversampling removed (%zu to %zu)", raw->encoded, raw->rows);
+  if (raw->noise)
+    snprintf(noise, sizeof noise, ", %zu of noise (dataset noise: coils.whiten noise)", raw->noise);
+  if (raw->others)
+    snprintf(others, sizeof others, ", %zu other%s (navigators, phase corrections and the like) left out",
+             raw->others, plural(raw->others));
+  if (raw->calibration)
+    snprintf(calibration, sizeof calibration, ", %zu of calibration left out", raw->calibration);
+  if (raw->rows < raw->encoded)
+    snprintf(readout, sizeof readout, ", readout oversampling removed (%zu to %zu)", raw->encoded, raw->rows);
   if (raw->measured < range)
-    snprintf(missing, sizeof missing, "; undersampled: %zu of %zu columns are measured", raw->measured, raw->columns);
+    snprintf(missing, sizeof missing, "; undersampled: %zu of %zu columns are measured", raw->measured,
+             raw->columns);
   else if (raw->measured < raw->columns)
-    snprintf(missing, sizeof missing, "; partial Fourier: columns %zu to %zu of %zu are measured", raw->first, raw->last, raw->columns);
-  snprintf(told, size < TOLD ? size : TOLD, "%zu acquisitions of raw data: %zu lines%s%s%s%s%s", raw->all.count, raw->line_count, noise, calibration, others, readout, missing);
+    snprintf(missing, sizeof missing, "; partial Fourier: columns %zu to %zu of %zu are measured", raw->first,
+             raw->last, raw->columns);
+  snprintf(told, size < TOLD ? size : TOLD, "%zu acquisitions of raw data: %zu lines%s%s%s%s%s",
+           raw->all.count, raw->line_count, noise, calibration, others, readout, missing);
 }
 
 static bool sort_raw(struct raw *raw, const struct probe_unpacking *of, struct error *error) {
   char path[64];
   raw->header = layout_header_of(raw->all.header);
-  if (layout_word(raw->all.header, "<trajectory>", path, sizeof path) && strcmp(path, "cartesian") != 0 && strcmp(path, "epi") != 0)
-    return fail_file(error, "%s was scanned along the trajectory %s; only cartesian lines are sorted: grid it first (BART nufft)", of->path, path);
+  if (layout_word(raw->all.header, "<trajectory>", path, sizeof path) && strcmp(path, "cartesian") != 0 &&
+      strcmp(path, "epi") != 0)
+    return fail_file(
+        error,
+        "%s was scanned along the trajectory %s; only cartesian lines are sorted: grid it first (BART nufft)",
+        of->path, path);
   sort_out(raw);
-  if (!raw->line_count) return fail_file(error, "%s holds %zu acquisitions, and none is a line of an image", of->path, raw->all.count);
+  if (!raw->line_count)
+    return fail_file(error, "%s holds %zu acquisitions, and none is a line of an image", of->path,
+                     raw->all.count);
   sort_lines(raw);
   if (!check_lines(raw, error) || !take_memory(raw, error) || !add_lines(raw, error)) return false;
   divide_averages(raw);
@@ -349,8 +403,8 @@ static bool claims(const char *path) {
 
 static bool holds(void *store) {
   char group[256];
-  return !store_has(store, "kspace") && !store_has(store, "reconstruction_esc") && !store_has(store, "reconstruction_rss") &&
-         acquisitions_are_in(store, group, sizeof group);
+  return !store_has(store, "kspace") && !store_has(store, "reconstruction_esc") &&
+         !store_has(store, "reconstruction_rss") && acquisitions_are_in(store, group, sizeof group);
 }
 
 static void close_file(void *file) {
@@ -365,7 +419,8 @@ static bool open_file(void **file, const struct volume *volume, struct error *er
   struct store *store = NULL;
   struct part_file part;
   raw->arena = arena;
-  bool made = unpacked_make(&part, volume, "", raw->told, sizeof raw->told, error), good = made && store_open(&store, part.path, error);
+  bool made = unpacked_make(&part, volume, "", raw->told, sizeof raw->told, error),
+       good = made && store_open(&store, part.path, error);
   if (made) unpacked_drop(&part);
   raw->store = store;
   if (good) *file = raw;
@@ -379,7 +434,8 @@ static bool describe(void *file, struct volume *volume, const struct options *op
   return format_hdf5.describe(raw->store, volume, options, error);
 }
 
-static bool read_slice(void *file, const struct volume *volume, size_t slice, float *to, struct error *error) {
+static bool read_slice(void *file, const struct volume *volume, size_t slice, float *to,
+                       struct error *error) {
   const struct raw_file *raw = file;
   return format_hdf5.read(raw->store, volume, slice, to, error);
 }

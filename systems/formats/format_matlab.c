@@ -1,6 +1,6 @@
 /* MATLAB's files of version 5 and 7.3: one variable, by libmatio. */
 #include "systems/data/format.h"
-#include "systems/data/unpacked.h"
+#include "systems/formats/unpacked.h"
 
 #include <string.h>
 #include <strings.h>
@@ -21,9 +21,10 @@ static bool type_of(enum matio_types stored, enum array_type *type) {
   static const struct {
     enum matio_types stored;
     enum array_type type;
-  } types[] = {{MAT_T_INT8, ARRAY_I8},   {MAT_T_UINT8, ARRAY_U8},   {MAT_T_INT16, ARRAY_I16},  {MAT_T_UINT16, ARRAY_U16},
-               {MAT_T_INT32, ARRAY_I32}, {MAT_T_UINT32, ARRAY_U32}, {MAT_T_INT64, ARRAY_I64},  {MAT_T_UINT64, ARRAY_U64},
-               {MAT_T_SINGLE, ARRAY_F32}, {MAT_T_DOUBLE, ARRAY_F64}};
+  } types[] = {{MAT_T_INT8, ARRAY_I8},    {MAT_T_UINT8, ARRAY_U8},   {MAT_T_INT16, ARRAY_I16},
+               {MAT_T_UINT16, ARRAY_U16}, {MAT_T_INT32, ARRAY_I32},  {MAT_T_UINT32, ARRAY_U32},
+               {MAT_T_INT64, ARRAY_I64},  {MAT_T_UINT64, ARRAY_U64}, {MAT_T_SINGLE, ARRAY_F32},
+               {MAT_T_DOUBLE, ARRAY_F64}};
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (types[i].stored == stored) {
       *type = types[i].type;
@@ -48,7 +49,8 @@ static bool count_of(const matvar_t *variable, size_t *count) {
 }
 
 static void show(const matvar_t *variable, char *text, size_t *used) {
-  *used += (size_t)snprintf(text + *used, SHOWN - *used, "%s%.63s [", *used ? ", " : "", variable->name ? variable->name : "");
+  *used += (size_t)snprintf(text + *used, SHOWN - *used, "%s%.63s [", *used ? ", " : "",
+                            variable->name ? variable->name : "");
   for (int i = 0; i < variable->rank && *used < SHOWN - 100; i++)
     *used += (size_t)snprintf(text + *used, SHOWN - *used, "%s%zu", i ? ", " : "", variable->dims[i]);
   *used += (size_t)snprintf(text + *used, SHOWN - *used, "]");
@@ -68,14 +70,22 @@ static bool choose(mat_t *mat, const struct probe_unpacking *of, char name[64], 
   }
   if (there) snprintf(name, 64, "%s", of->how);
   if (there || found == 1) return true;
-  if (*of->how) return fail_file(error, "%s has no variable %s; it holds %s", of->path, of->how, used ? text : "no arrays of numbers");
-  if (!found) return fail_file(error, "%s holds no array of numbers with two axes at least; is it damaged, or of another kind?", of->path);
-  return fail_file(error, "%s holds several arrays: %s; name one: `l2sr import %s --variable %s --output FOLDER`", of->path, text, of->path, name);
+  if (*of->how)
+    return fail_file(error, "%s has no variable %s; it holds %s", of->path, of->how,
+                     used ? text : "no arrays of numbers");
+  if (!found)
+    return fail_file(
+        error, "%s holds no array of numbers with two axes at least; is it damaged, or of another kind?",
+        of->path);
+  return fail_file(error,
+                   "%s holds several arrays: %s; name one: `l2sr import %s --variable %s --output FOLDER`",
+                   of->path, text, of->path, name);
 }
 
 static void write_numbers(const matvar_t *variable, enum array_type type, size_t count, FILE *file) {
   const struct mat_complex_split_t *split = variable->data;
-  const char *real = variable->isComplex ? split->Re : variable->data, *imaginary = variable->isComplex ? split->Im : NULL;
+  const char *real = variable->isComplex ? split->Re : variable->data,
+             *imaginary = variable->isComplex ? split->Im : NULL;
   size_t bytes = array_type_bytes(type);
   for (size_t i = 0; i < count; i++) {
     float pair[2], other[2] = {0};
@@ -92,12 +102,20 @@ static bool unpack_variable(const matvar_t *variable, const struct probe_unpacki
   size_t count;
   bool parts = !variable->isComplex || (variable->data && ((struct mat_complex_split_t *)variable->data)->Im);
   if (!variable->data || !parts || !count_of(variable, &count) || !type_of(variable->data_type, &type))
-    return fail_file(error, "the variable %s of %s cannot be read as numbers; is the file damaged, or the variable of another kind?",
+    return fail_file(error,
+                     "the variable %s of %s cannot be read as numbers; is the file damaged, or the variable "
+                     "of another kind?",
                      variable->name, of->path);
-  if (variable->rank > AXES_MOST) return fail_file(error, "the variable %s of %s has %d axes; at most %d are read", variable->name, of->path, variable->rank, AXES_MOST);
+  if (variable->rank > AXES_MOST)
+    return fail_file(error, "the variable %s of %s has %d axes; at most %d are read", variable->name,
+                     of->path, variable->rank, AXES_MOST);
   if (variable->nbytes < count * array_type_bytes(type)) /* what it read is less than its shape says */
-    return fail_file(error, "the variable %s of %s holds fewer numbers than its shape says; the file is damaged: fetch or write it again", variable->name, of->path);
-  if (!unpacking_begin(&unpacking, of, variable->isComplex, variable->rank, variable->dims, error)) return false;
+    return fail_file(error,
+                     "the variable %s of %s holds fewer numbers than its shape says; the file is damaged: "
+                     "fetch or write it again",
+                     variable->name, of->path);
+  if (!unpacking_begin(&unpacking, of, variable->isComplex, variable->rank, variable->dims, error))
+    return false;
   write_numbers(variable, type, count, unpacking.file);
   return unpacking_end(&unpacking, true, error);
 }
@@ -109,8 +127,10 @@ static bool check_info(mat_t *mat, const char *name, const struct probe_unpackin
   matvar_t *info = Mat_VarReadInfo(mat, name);
   size_t count;
   nowhere.to = "/dev/null";
-  bool good = info && info->rank > 0 && info->rank <= AXES_MOST && info->dims && count_of(info, &count) && is_array(info);
-  if (!good) fail_file(error, "the variable %s of %s is no array of numbers with two axes at least", name, of->path);
+  bool good = info && info->rank > 0 && info->rank <= AXES_MOST && info->dims && count_of(info, &count) &&
+              is_array(info);
+  if (!good)
+    fail_file(error, "the variable %s of %s is no array of numbers with two axes at least", name, of->path);
   good = good && unpacking_begin(&none, &nowhere, true, info->rank, info->dims, error);
   if (none.file) fclose(none.file);
   if (info) Mat_VarFree(info);
@@ -120,10 +140,17 @@ static bool check_info(mat_t *mat, const char *name, const struct probe_unpackin
 static bool unpack(const struct probe_unpacking *of, struct error *error) {
   char name[64] = "";
   mat_t *mat = Mat_Open(of->path, MAT_ACC_RDONLY);
-  if (!mat) return fail_file(error, "%s is no MATLAB file that libmatio reads; it is damaged, or of version 4 or another format: save it by MATLAB with -v7", of->path);
+  if (!mat)
+    return fail_file(error,
+                     "%s is no MATLAB file that libmatio reads; it is damaged, or of version 4 or another "
+                     "format: save it by MATLAB with -v7",
+                     of->path);
   bool good = choose(mat, of, name, error) && check_info(mat, name, of, error);
   matvar_t *variable = good ? Mat_VarRead(mat, name) : NULL;
-  if (good) good = variable ? unpack_variable(variable, of, error) : fail_file(error, "the variable %s of %s cannot be read; the file is damaged", name, of->path);
+  if (good)
+    good = variable ? unpack_variable(variable, of, error)
+                    : fail_file(error, "the variable %s of %s cannot be read; the file is damaged", name,
+                                of->path);
   if (variable) Mat_VarFree(variable);
   Mat_Close(mat);
   return good;

@@ -1,5 +1,6 @@
-/* ISMRMRD's raw data: HDF5 files with a group that holds `xml`, the header, and `data`, a table of acquisitions (heads and
- * samples of variable length). By libhdf5 itself, which ends on damaged ones: for the child that unpacks files. */
+/* ISMRMRD's raw data: HDF5 files with a group that holds `xml`, the header, and `data`, a table of
+ * acquisitions (heads and samples of variable length). By libhdf5 itself, which ends on damaged ones: for the
+ * child that unpacks files. */
 #ifndef L2SR_SYSTEMS_ACQUISITIONS_H
 #define L2SR_SYSTEMS_ACQUISITIONS_H
 

@@ -1,7 +1,7 @@
-#include "systems/data/array.h"
+#include "systems/formats/array.h"
 
 #include "engine/base/half.h"
-#include "systems/data/fourier.h"
+#include "systems/formats/fourier.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char *const array_type_names[ARRAY_TYPES] = {"int8",   "uint8",   "int16",   "uint16",  "int32",     "uint32",    "int64",
-                                                   "uint64", "float16", "float32", "float64", "complex64", "complex128"};
+const char *const array_type_names[ARRAY_TYPES] = {"int8",    "uint8",     "int16",     "uint16",  "int32",
+                                                   "uint32",  "int64",     "uint64",    "float16", "float32",
+                                                   "float64", "complex64", "complex128"};
 
 size_t array_type_bytes(enum array_type type) {
   static const size_t bytes[ARRAY_TYPES] = {1, 1, 2, 2, 4, 4, 8, 8, 2, 4, 8, 8, 16};
@@ -48,7 +49,9 @@ bool array_check_held(const struct array *array, struct error *error) {
   if (countable && fstat(array->file, &status) == 0 && status.st_size >= array->start &&
       (size_t)(status.st_size - array->start) >= bytes)
     return true;
-  return fail_file(error, "%s is shorter than its header says; it is damaged or was cut: fetch or write it again", array->path);
+  return fail_file(error,
+                   "%s is shorter than its header says; it is damaged or was cut: fetch or write it again",
+                   array->path);
 }
 
 static bool read_at(const struct array *array, void *to, size_t bytes, size_t number, struct error *error) {
@@ -101,7 +104,8 @@ static double number_of(const unsigned char *at, enum array_type type, bool swap
 void array_pair(enum array_type type, bool swapped, const void *at, float to[2]) {
   enum array_type part = type == ARRAY_C64 ? ARRAY_F32 : type == ARRAY_C128 ? ARRAY_F64 : type;
   to[0] = (float)number_of(at, part, swapped);
-  to[1] = part == type ? 0 : (float)number_of((const unsigned char *)at + array_type_bytes(part), part, swapped);
+  to[1] =
+      part == type ? 0 : (float)number_of((const unsigned char *)at + array_type_bytes(part), part, swapped);
 }
 
 /* ---- planes -------------------------------------------------------------------------------------------- */
@@ -127,7 +131,8 @@ static struct step step_of(const struct array *array, const char *letters, char 
   return (struct step){array->size[axis], stride_of(array, axis)};
 }
 
-/* Where slice `slice` begins: of several axes of slices the one whose entries lie farthest apart turns slowest. */
+/* Where slice `slice` begins: of several axes of slices the one whose entries lie farthest apart turns
+ * slowest. */
 static size_t start_of(const struct array *array, const char *letters, size_t slice) {
   size_t start = 0;
   for (int k = 0; k < array->rank; k++) {
@@ -142,11 +147,12 @@ static size_t start_of(const struct array *array, const char *letters, size_t sl
 enum { SPAN_MOST = 512 /* bytes between two numbers of a line that is read as one piece */ };
 
 /* Numbers of a line as pairs, `to` every `apart` pairs. */
-static bool read_line(const struct array *array, size_t start, struct step line, unsigned char *room, float *to, size_t apart,
-                      struct error *error) {
+static bool read_line(const struct array *array, size_t start, struct step line, unsigned char *room,
+                      float *to, size_t apart, struct error *error) {
   size_t bytes = array_type_bytes(array->type);
   bool whole = line.stride * bytes <= SPAN_MOST;
-  if (whole && !read_at(array, room, ((line.count - 1) * line.stride + 1) * bytes, start, error)) return false;
+  if (whole && !read_at(array, room, ((line.count - 1) * line.stride + 1) * bytes, start, error))
+    return false;
   for (size_t i = 0; i < line.count; i++) {
     if (!whole && !read_at(array, room, bytes, start + i * line.stride, error)) return false;
     array_pair(array->type, array->swapped, room + (whole ? i * line.stride * bytes : 0), to + 2 * i * apart);
@@ -155,23 +161,27 @@ static bool read_line(const struct array *array, size_t start, struct step line,
 }
 
 /* A plane [height][width] of pairs, by lines of the faster axis. */
-static bool read_plane(const struct array *array, size_t start, struct step height, struct step width, float *to,
-                       struct error *error) {
+static bool read_plane(const struct array *array, size_t start, struct step height, struct step width,
+                       float *to, struct error *error) {
   bool rows = width.stride <= height.stride;
   struct step line = rows ? width : height, over = rows ? height : width;
-  size_t bytes = array_type_bytes(array->type), span = line.stride * bytes <= SPAN_MOST ? line.stride * bytes : bytes;
+  size_t bytes = array_type_bytes(array->type),
+         span = line.stride * bytes <= SPAN_MOST ? line.stride * bytes : bytes;
   struct arena *arena = arena_open();
   unsigned char *room = arena_try_array(arena, span, line.count);
   bool good = room || fail_memory(error, "no host memory for a line of %s", array->path);
   for (size_t i = 0; good && i < over.count; i++)
-    good = read_line(array, start + i * over.stride, line, room, to + 2 * (rows ? i * width.count : i), rows ? 1 : width.count, error);
+    good = read_line(array, start + i * over.stride, line, room, to + 2 * (rows ? i * width.count : i),
+                     rows ? 1 : width.count, error);
   arena_close(arena);
   return good;
 }
 
 /* Parts that lie in an axis of their own: the imaginary ones come from the plane beside. */
-static bool read_parts(const struct array *array, size_t start, const char *letters, float *to, struct error *error) {
-  struct step height = step_of(array, letters, 'h'), width = step_of(array, letters, 'w'), part = step_of(array, letters, 'p');
+static bool read_parts(const struct array *array, size_t start, const char *letters, float *to,
+                       struct error *error) {
+  struct step height = step_of(array, letters, 'h'), width = step_of(array, letters, 'w'),
+              part = step_of(array, letters, 'p');
   if (!read_plane(array, start, height, width, to, error)) return false;
   if (part.count < 2) return true;
   size_t count = height.count * width.count;
@@ -185,11 +195,14 @@ static bool read_parts(const struct array *array, size_t start, const char *lett
 }
 
 /* All coils of a slice, [coils][height][width] pairs. */
-static bool read_coils(const struct array *array, const char *letters, size_t slice, float *to, struct error *error) {
+static bool read_coils(const struct array *array, const char *letters, size_t slice, float *to,
+                       struct error *error) {
   struct step coil = step_of(array, letters, 'c');
   size_t plane = step_of(array, letters, 'h').count * step_of(array, letters, 'w').count;
   for (size_t c = 0; c < coil.count; c++)
-    if (!read_parts(array, start_of(array, letters, slice) + c * coil.stride, letters, to + 2 * c * plane, error)) return false;
+    if (!read_parts(array, start_of(array, letters, slice) + c * coil.stride, letters, to + 2 * c * plane,
+                    error))
+      return false;
   return true;
 }
 
@@ -207,7 +220,8 @@ static void combine(const float *pairs, size_t coils, size_t pixels, bool real, 
   }
 }
 
-static bool read_image(const struct array *array, const struct volume *volume, size_t slice, float *to, struct error *error) {
+static bool read_image(const struct array *array, const struct volume *volume, size_t slice, float *to,
+                       struct error *error) {
   const char *letters = volume->found.axes;
   size_t coils = step_of(array, letters, 'c').count, pixels = volume->height * volume->width;
   bool real = !is_complex(array) && !strchr(letters, 'p');
@@ -220,7 +234,8 @@ static bool read_image(const struct array *array, const struct volume *volume, s
   return good;
 }
 
-bool array_read(const struct array *array, const struct volume *volume, size_t slice, float *to, struct error *error) {
+bool array_read(const struct array *array, const struct volume *volume, size_t slice, float *to,
+                struct error *error) {
   if (!volume->from_kspace) return read_image(array, volume, slice, to, error);
   size_t plane = volume->height * volume->width;
   if (!read_coils(array, volume->found.axes, slice, to, error)) return false;
@@ -245,16 +260,18 @@ static void shape_text(const struct array *array, char *text, size_t size) {
     used += (size_t)snprintf(text + used, size - used, "%s%zu", i ? ", " : "", array->size[i]);
 }
 
-/* The share of the energy within an eighth of each side from the place of the zero frequency: in the middle or in the
- * corner. Of k-space most is there, of an image about a sixteenth. */
+/* The share of the energy within an eighth of each side from the place of the zero frequency: in the middle
+ * or in the corner. Of k-space most is there, of an image about a sixteenth. */
 static double centre_share(const float *pairs, size_t height, size_t width, bool corner) {
   double all = 0, centre = 0;
   for (size_t y = 0; y < height; y++)
     for (size_t x = 0; x < width; x++) {
       const float *pair = pairs + 2 * (y * width + x);
       double energy = (double)pair[0] * pair[0] + (double)pair[1] * pair[1];
-      size_t from_y = y < height / 2 ? height / 2 - y : y - height / 2, from_x = x < width / 2 ? width / 2 - x : x - width / 2;
-      bool in = corner ? 8 * from_y >= 3 * height && 8 * from_x >= 3 * width : 8 * from_y <= height && 8 * from_x <= width;
+      size_t from_y = y < height / 2 ? height / 2 - y : y - height / 2,
+             from_x = x < width / 2 ? width / 2 - x : x - width / 2;
+      bool in = corner ? 8 * from_y >= 3 * height && 8 * from_x >= 3 * width
+                       : 8 * from_y <= height && 8 * from_x <= width;
       all += energy;
       centre += in ? energy : 0;
     }
@@ -269,7 +286,9 @@ static bool guess_kind(const struct array *array, struct volume *volume, bool *s
   float *pairs = arena_try_array(arena, 2 * sizeof *pairs, height.count * width.count);
   bool good = pairs ? read_parts(array, start_of(array, letters, volume->slices / 2), letters, pairs, error)
                     : fail_memory(error, "no host memory for a slice of %s", array->path);
-  double share = good ? fmax(centre_share(pairs, height.count, width.count, false), centre_share(pairs, height.count, width.count, true)) : 0;
+  double share = good ? fmax(centre_share(pairs, height.count, width.count, false),
+                             centre_share(pairs, height.count, width.count, true))
+                      : 0;
   volume->found.kind = share > 0.4 ? IMPORT_KSPACE : IMPORT_IMAGE;
   *sure = share > 0.6 || share < 0.3;
   arena_close(arena);
@@ -284,11 +303,13 @@ static bool refuse_doubt(const struct array *array, const struct volume *volume,
   snprintf(found.letter, sizeof found.letter, "%.*s", shown_rank(array), volume->found.axes);
   shape_text(array, shape, sizeof shape);
   axes_text(&found, axes);
-  return fail_file(error,
-                   "%s is an array [%s] of %s, which may be read in several ways; make a volume of it by `l2sr import %s "
-                   "--axes %s --kind %s --output FOLDER`, with the letters and the kind that are right (s slices, c coils, "
-                   "h height, w width; image, kspace, complex_image)",
-                   array->path, shape, array_type_names[array->type], array->path, axes, kinds[volume->found.kind]);
+  return fail_file(
+      error,
+      "%s is an array [%s] of %s, which may be read in several ways; make a volume of it by `l2sr import %s "
+      "--axes %s --kind %s --output FOLDER`, with the letters and the kind that are right (s slices, c "
+      "coils, "
+      "h height, w width; image, kspace, complex_image)",
+      array->path, shape, array_type_names[array->type], array->path, axes, kinds[volume->found.kind]);
 }
 
 /* Which axes, and which kind. */
@@ -297,18 +318,24 @@ static bool find(const struct array *array, struct volume *volume, bool *sure, s
   const struct volume_choice *choice = &volume->choice;
   volume->found = *choice;
   if (*choice->axes) {
-    if (!axes_parse(choice->axes, array->rank, array->size, is_complex(array), &axes, error)) return fail_in(error, "%s", array->path);
+    if (!axes_parse(choice->axes, array->rank, array->size, is_complex(array), &axes, error))
+      return fail_in(error, "%s", array->path);
   } else if (!axes.letter[0]) {
-    axes = axes_guess(array->rank, array->size, is_complex(array) || choice->kind > IMPORT_IMAGE, array->height_first);
+    axes = axes_guess(array->rank, array->size, is_complex(array) || choice->kind > IMPORT_IMAGE,
+                      array->height_first);
   }
   if (!strchr(axes.letter, 'h'))
-    return fail_file(error, "%s is an array of %d axes, of which fewer than two have several entries; it is no image", array->path, array->rank);
+    return fail_file(
+        error, "%s is an array of %d axes, of which fewer than two have several entries; it is no image",
+        array->path, array->rank);
   snprintf(volume->found.axes, sizeof volume->found.axes, "%s", axes.letter);
   volume->slices = axes_count(&axes, array->size, 's');
   *sure = axes.sure;
   bool complex = is_complex(array) || strchr(axes.letter, 'p');
   if (choice->kind > IMPORT_IMAGE && !complex)
-    return fail_file(error, "%s holds real numbers (%s), and import.kind %s takes complex ones; where real and imaginary parts are an axis, say p in import.axes",
+    return fail_file(error,
+                     "%s holds real numbers (%s), and import.kind %s takes complex ones; where real and "
+                     "imaginary parts are an axis, say p in import.axes",
                      array->path, array_type_names[array->type], kinds[choice->kind]);
   bool known = true;
   if (choice->kind == IMPORT_AUTO && !complex) volume->found.kind = IMPORT_IMAGE;
@@ -323,13 +350,15 @@ static void tell_layout(const struct array *array, struct volume *volume, bool s
   snprintf(found.letter, sizeof found.letter, "%.*s", shown_rank(array), volume->found.axes);
   shape_text(array, shape, sizeof shape);
   axes_text(&found, axes);
-  snprintf(volume->layout, sizeof volume->layout, "[%.120s] %s as %s, %s%s", shape, array_type_names[array->type], axes,
-           kinds[volume->found.kind], sure ? "" : " (a guess)");
+  snprintf(volume->layout, sizeof volume->layout, "[%.120s] %s as %s, %s%s", shape,
+           array_type_names[array->type], axes, kinds[volume->found.kind], sure ? "" : " (a guess)");
 }
 
 /* Coils of images are combined as they are read. */
-bool array_describe(const struct array *array, struct volume *volume, const struct options *options, struct error *error) {
-  bool sure = false, kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop == CROP_KSPACE || options->data.source == SOURCE_KSPACE;
+bool array_describe(const struct array *array, struct volume *volume, const struct options *options,
+                    struct error *error) {
+  bool sure = false, kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop == CROP_KSPACE ||
+                              options->data.source == SOURCE_KSPACE;
   if (!array_check_held(array, error) || !find(array, volume, &sure, error)) return false;
   if (!sure && !volume->guesses) return refuse_doubt(array, volume, error);
   volume->from_kspace = volume->found.kind != IMPORT_IMAGE;
@@ -340,7 +369,9 @@ bool array_describe(const struct array *array, struct volume *volume, const stru
   volume->guessed = !sure;
   tell_layout(array, volume, sure);
   if (!kspace || volume->from_kspace) return true;
-  return fail_file(error, "%s holds images, and the scene asks for k-space; complex images become k-space by `l2sr import %s --kind complex_image --output FOLDER`",
+  return fail_file(error,
+                   "%s holds images, and the scene asks for k-space; complex images become k-space by `l2sr "
+                   "import %s --kind complex_image --output FOLDER`",
                    array->path, array->path);
 }
 
@@ -366,7 +397,8 @@ void array_file_close(void *file) {
   arena_close(of->arena);
 }
 
-bool array_file_describe(void *file, struct volume *volume, const struct options *options, struct error *error) {
+bool array_file_describe(void *file, struct volume *volume, const struct options *options,
+                         struct error *error) {
   const struct array_file *of = file;
   return array_describe(&of->array, volume, options, error);
 }

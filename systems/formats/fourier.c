@@ -1,4 +1,4 @@
-#include "systems/data/fourier.h"
+#include "systems/formats/fourier.h"
 
 #include "engine/base/arena.h"
 
@@ -22,18 +22,21 @@ static size_t least_factor(size_t count) {
   return count;
 }
 
-/* from[0], from[stride], ... to to[0..count): sums of the parts of a decimation in time, by the least factor. */
-static void transform(const struct fourier *fourier, const double complex *from, size_t stride, double complex *to,
-                      double complex *work, size_t count) {
+/* from[0], from[stride], ... to to[0..count): sums of the parts of a decimation in time, by the least factor.
+ */
+static void transform(const struct fourier *fourier, const double complex *from, size_t stride,
+                      double complex *to, double complex *work, size_t count) {
   if (count == 1) {
     to[0] = from[0];
     return;
   }
   size_t p = least_factor(count), part = count / p, scale = fourier->count / count;
-  for (size_t r = 0; r < p; r++) transform(fourier, from + r * stride, stride * p, work + r * part, to + r * part, part);
+  for (size_t r = 0; r < p; r++)
+    transform(fourier, from + r * stride, stride * p, work + r * part, to + r * part, part);
   for (size_t k = 0; k < count; k++) {
     double complex sum = 0;
-    for (size_t r = 0; r < p; r++) sum += work[r * part + k % part] * fourier->root[r * k * scale % fourier->count];
+    for (size_t r = 0; r < p; r++)
+      sum += work[r * part + k % part] * fourier->root[r * k * scale % fourier->count];
     to[k] = sum;
   }
 }
@@ -54,7 +57,8 @@ void fourier_line(struct fourier *fourier, bool inverse) {
 }
 
 /* `lines` lines of the transform's length, from whose numbers one is `step` pairs from the next. */
-static void along(struct fourier *fourier, float *pairs, size_t lines, size_t apart, size_t step, bool inverse) {
+static void along(struct fourier *fourier, float *pairs, size_t lines, size_t apart, size_t step,
+                  bool inverse) {
   for (size_t l = 0; l < lines; l++) {
     float *first = pairs + 2 * l * apart;
     for (size_t i = 0; i < fourier->count; i++)

@@ -1,4 +1,4 @@
-#include "systems/data/axes.h"
+#include "systems/formats/axes.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,8 +25,8 @@ static void set(struct axes *axes, const struct long_axes *of, const char *lette
   for (int i = 0; letters[i]; i++) axes->letter[of->place[i]] = letters[i];
 }
 
-/* The axis that is no side of the image: the odd one beside two equal sides, else one of at most half of both others;
- * -1: sizes do not tell. */
+/* The axis that is no side of the image: the odd one beside two equal sides, else one of at most half of both
+ * others; -1: sizes do not tell. */
 static int odd_of_three(const size_t size[3]) {
   for (int i = 0; i < 3; i++) {
     size_t a = size[(i + 1) % 3], b = size[(i + 2) % 3];
@@ -48,7 +48,8 @@ static void guess_three(struct axes *axes, const struct long_axes *of, bool comp
 /* Whether each of the axes from `first` is larger than twice the two others. */
 static bool are_sides(const size_t size[4], int first) {
   for (int i = 0; i < 4; i++)
-    if (i != first && i != first + 1 && (2 * size[i] > size[first] || 2 * size[i] > size[first + 1])) return false;
+    if (i != first && i != first + 1 && (2 * size[i] > size[first] || 2 * size[i] > size[first + 1]))
+      return false;
   return true;
 }
 
@@ -70,7 +71,8 @@ struct axes axes_guess(int rank, const size_t *size, bool complex, bool height_f
   if (of.count == 4) guess_four(&axes, &of, complex || parts, height_first);
   if (of.count > 4) {
     memset(axes.letter, '0', (size_t)rank);
-    for (int i = 0; i < 4; i++) axes.letter[of.place[height_first ? i : of.count - 4 + i]] = (height_first ? "hwcs" : "schw")[i];
+    for (int i = 0; i < 4; i++)
+      axes.letter[of.place[height_first ? i : of.count - 4 + i]] = (height_first ? "hwcs" : "schw")[i];
   }
   axes.sure &= !parts;
   return axes;
@@ -115,27 +117,33 @@ static bool refuse(const char *text, const char *why, int rank, const size_t *si
   size_t used = 0;
   for (int i = 0; i < rank; i++)
     used += (size_t)snprintf(shape + used, sizeof shape - used, "%s%zu", i ? ", " : "", size[i]);
-  return fail_usage(error,
-                    "import.axes %s for an array [%s]: %s; give a letter for each axis of more than one entry, as "
-                    "s,c,h,w: s slices, c coils, h height, w width, p real and imaginary part, 0 the first entry",
-                    text, shape, why);
+  return fail_usage(
+      error,
+      "import.axes %s for an array [%s]: %s; give a letter for each axis of more than one entry, as "
+      "s,c,h,w: s slices, c coils, h height, w width, p real and imaginary part, 0 the first entry",
+      text, shape, why);
 }
 
-bool axes_parse(const char *text, int rank, const size_t *size, bool complex, struct axes *axes, struct error *error) {
+bool axes_parse(const char *text, int rank, const size_t *size, bool complex, struct axes *axes,
+                struct error *error) {
   char letters[AXES_MOST + 1];
   struct long_axes of = long_axes_of(rank, size);
   *axes = (struct axes){.sure = true};
-  if (!letters_of(text, letters)) return refuse(text, "it holds other letters than s, c, h, w, p, 0", rank, size, error);
+  if (!letters_of(text, letters))
+    return refuse(text, "it holds other letters than s, c, h, w, p, 0", rank, size, error);
   bool all = (int)strlen(letters) == rank;
-  if (!all && (int)strlen(letters) != of.count) return refuse(text, "it has another number of letters", rank, size, error);
+  if (!all && (int)strlen(letters) != of.count)
+    return refuse(text, "it has another number of letters", rank, size, error);
   memset(axes->letter, '1', (size_t)rank);
   if (all)
     memcpy(axes->letter, letters, (size_t)rank);
   else
     set(axes, &of, letters);
   for (int i = 0; i < rank; i++)
-    if (axes->letter[i] == '1' && size[i] > 1) return refuse(text, "1 stands for an axis of more entries", rank, size, error);
-  if (occurs(letters, 'h') != 1 || occurs(letters, 'w') != 1 || occurs(letters, 'c') > 1 || occurs(letters, 'p') > 1)
+    if (axes->letter[i] == '1' && size[i] > 1)
+      return refuse(text, "1 stands for an axis of more entries", rank, size, error);
+  if (occurs(letters, 'h') != 1 || occurs(letters, 'w') != 1 || occurs(letters, 'c') > 1 ||
+      occurs(letters, 'p') > 1)
     return refuse(text, "h and w must be there once, c and p at most once", rank, size, error);
   if (occurs(letters, 'p') && (complex || axes_count(axes, size, 'p') != 2))
     return refuse(text, "p is an axis of 2 entries of real numbers", rank, size, error);

@@ -1,5 +1,6 @@
-/* numpy's .npy (format versions 1 to 3; numpy.lib.format): an array behind a header that is a Python dictionary. */
-#include "systems/data/array.h"
+/* numpy's .npy (format versions 1 to 3; numpy.lib.format): an array behind a header that is a Python
+ * dictionary. */
+#include "systems/formats/array.h"
 #include "systems/data/format.h"
 
 #include <ctype.h>
@@ -30,7 +31,8 @@ static const char *value_of(const char *header, const char *key) {
 
 /* "'<c8'": byte order, kind, bytes. */
 static bool read_type(struct array *array, const char *text) {
-  static const char *const names[ARRAY_TYPES] = {"i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"};
+  static const char *const names[ARRAY_TYPES] = {"i1", "u1", "i2", "u2", "i4", "u4", "i8",
+                                                 "u8", "f2", "f4", "f8", "c8", "c16"};
   char word[4] = "";
   if (!text || (*text != '\'' && *text != '"') || !strchr("<>|=", text[1])) return false;
   size_t length = strspn(text + 2, "iufcb0123456789");
@@ -69,10 +71,14 @@ static bool read_bytes(int file, off_t place, void *to, size_t bytes) {
 static bool read_header(struct array *array, char *header, struct error *error) {
   unsigned char front[FRONT];
   if (!read_bytes(array->file, 0, front, 10) || memcmp(front, "\223NUMPY", 6) != 0)
-    return fail_file(error, "%s is no numpy array: it does not begin as one; write it by numpy.save", array->path);
+    return fail_file(error, "%s is no numpy array: it does not begin as one; write it by numpy.save",
+                     array->path);
   size_t wide = front[6] == 1 ? 2 : 4, length = (size_t)front[8] | (size_t)front[9] << 8;
-  if (front[6] < 1 || front[6] > 3) return fail_file(error, "%s is of version %d of numpy's format; 1 to 3 are read: write it by numpy.save", array->path, front[6]);
-  if (wide == 4 && !read_bytes(array->file, 10, front + 10, 2)) return fail_file(error, "%s was cut in its header; fetch it again", array->path);
+  if (front[6] < 1 || front[6] > 3)
+    return fail_file(error, "%s is of version %d of numpy's format; 1 to 3 are read: write it by numpy.save",
+                     array->path, front[6]);
+  if (wide == 4 && !read_bytes(array->file, 10, front + 10, 2))
+    return fail_file(error, "%s was cut in its header; fetch it again", array->path);
   if (wide == 4) length |= (size_t)front[10] << 16 | (size_t)front[11] << 24;
   array->start = (off_t)(8 + wide + length);
   if (length < HEADER_MOST && read_bytes(array->file, (off_t)(8 + wide), header, length)) return true;
@@ -84,9 +90,13 @@ bool array_open_npy(struct array *array, const char *path, struct error *error) 
   if (!array_open_file(array, path, error) || !read_header(array, header, error)) return false;
   const char *order = value_of(header, "fortran_order"), *type = value_of(header, "descr");
   if (!order || !read_shape(array, value_of(header, "shape")))
-    return fail_file(error, "%s has a header that is no array's of at most %d axes (%.100s); write it by numpy.save", path, AXES_MOST, header);
+    return fail_file(error,
+                     "%s has a header that is no array's of at most %d axes (%.100s); write it by numpy.save",
+                     path, AXES_MOST, header);
   if (!read_type(array, type))
-    return fail_file(error, "%s holds numbers of type %.40s; real, complex and whole numbers of 1 to 16 bytes are read: write it by numpy.save with another type",
+    return fail_file(error,
+                     "%s holds numbers of type %.40s; real, complex and whole numbers of 1 to 16 bytes are "
+                     "read: write it by numpy.save with another type",
                      path, type ? type : "none");
   array->column_major = *order == 'T';
   return true;
@@ -95,8 +105,10 @@ bool array_open_npy(struct array *array, const char *path, struct error *error) 
 bool array_begin_npy(FILE *file, enum array_type type, bool column_major, int rank, const size_t *size) {
   char text[1024];
   const char *word = type == ARRAY_U8 ? "|u1" : type == ARRAY_F32 ? "<f4" : "<c8";
-  size_t used = (size_t)snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': %s, 'shape': (", word, column_major ? "True" : "False");
-  for (int i = 0; i < rank; i++) used += (size_t)snprintf(text + used, sizeof text - used, i ? ", %zu" : "%zu", size[i]);
+  size_t used = (size_t)snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': %s, 'shape': (", word,
+                                 column_major ? "True" : "False");
+  for (int i = 0; i < rank; i++)
+    used += (size_t)snprintf(text + used, sizeof text - used, i ? ", %zu" : "%zu", size[i]);
   used += (size_t)snprintf(text + used, sizeof text - used, rank == 1 ? ",), }" : "), }");
   while ((10 + used + 1) % 64) text[used++] = ' ';
   text[used++] = '\n';

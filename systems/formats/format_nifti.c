@@ -1,6 +1,6 @@
 /* NIfTI-1 and NIfTI-2 images in one file, .nii or .nii.gz: libnifti2 reads the header, zlib the numbers. */
 #include "systems/data/format.h"
-#include "systems/data/unpacked.h"
+#include "systems/formats/unpacked.h"
 
 #include <string.h>
 #include <strings.h>
@@ -9,7 +9,8 @@ static const char library[] = "libnifti2";
 
 static bool claims(const char *path) {
   size_t length = strlen(path);
-  return (length > 4 && !strcasecmp(path + length - 4, ".nii")) || (length > 7 && !strcasecmp(path + length - 7, ".nii.gz"));
+  return (length > 4 && !strcasecmp(path + length - 4, ".nii")) ||
+         (length > 7 && !strcasecmp(path + length - 7, ".nii.gz"));
 }
 
 #ifdef L2SR_NIFTI
@@ -24,9 +25,10 @@ static bool type_of(int datatype, enum array_type *type) {
   static const struct {
     int datatype;
     enum array_type type;
-  } types[] = {{DT_INT8, ARRAY_I8},     {DT_UINT8, ARRAY_U8},     {DT_INT16, ARRAY_I16},     {DT_UINT16, ARRAY_U16},
-               {DT_INT32, ARRAY_I32},   {DT_UINT32, ARRAY_U32},   {DT_INT64, ARRAY_I64},     {DT_UINT64, ARRAY_U64},
-               {DT_FLOAT32, ARRAY_F32}, {DT_FLOAT64, ARRAY_F64},  {DT_COMPLEX64, ARRAY_C64}, {DT_COMPLEX128, ARRAY_C128}};
+  } types[] = {{DT_INT8, ARRAY_I8},     {DT_UINT8, ARRAY_U8},      {DT_INT16, ARRAY_I16},
+               {DT_UINT16, ARRAY_U16},  {DT_INT32, ARRAY_I32},     {DT_UINT32, ARRAY_U32},
+               {DT_INT64, ARRAY_I64},   {DT_UINT64, ARRAY_U64},    {DT_FLOAT32, ARRAY_F32},
+               {DT_FLOAT64, ARRAY_F64}, {DT_COMPLEX64, ARRAY_C64}, {DT_COMPLEX128, ARRAY_C128}};
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (types[i].datatype == datatype) {
       *type = types[i].type;
@@ -47,16 +49,23 @@ static bool is_long_enough(const nifti_image *image, const char *path, double by
 }
 
 /* Sizes of all axes; the file must be able to hold them. */
-static bool read_sizes(const nifti_image *image, const char *path, enum array_type type, size_t size[7], struct error *error) {
+static bool read_sizes(const nifti_image *image, const char *path, enum array_type type, size_t size[7],
+                       struct error *error) {
   double bytes = (double)array_type_bytes(type);
-  if (image->ndim < 2 || image->ndim > 7) return fail_file(error, "%s has %d axes; images have 2 to 7", path, (int)image->ndim);
+  if (image->ndim < 2 || image->ndim > 7)
+    return fail_file(error, "%s has %d axes; images have 2 to 7", path, (int)image->ndim);
   for (int i = 0; i < image->ndim; i++) {
-    if (image->dim[i + 1] < 1) return fail_file(error, "%s has an axis of %lld entries; it is damaged", path, (long long)image->dim[i + 1]);
+    if (image->dim[i + 1] < 1)
+      return fail_file(error, "%s has an axis of %lld entries; it is damaged", path,
+                       (long long)image->dim[i + 1]);
     size[i] = (size_t)image->dim[i + 1];
     bytes *= (double)size[i];
   }
   if (is_long_enough(image, path, bytes)) return true;
-  return fail_file(error, "%s is shorter than its header says (%.0f bytes of numbers); it is damaged or was cut: fetch or write it again", path, bytes);
+  return fail_file(error,
+                   "%s is shorter than its header says (%.0f bytes of numbers); it is damaged or was cut: "
+                   "fetch or write it again",
+                   path, bytes);
 }
 
 /* Columns are phase encodes, where the header says which axis these are; else the first axis, x. */
@@ -74,8 +83,8 @@ static void tell_axes(const nifti_image *image, const size_t *size, char *told) 
 /* Numbers as they are meant: the slope of the header counts where it is one. */
 static bool copy_numbers(gzFile from, FILE *to, const nifti_image *image, enum array_type type, size_t count,
                          struct arena *arena) {
-  bool scaled = isfinite(image->scl_slope) && isfinite(image->scl_inter) && image->scl_slope != 0, complex = type >= ARRAY_C64,
-       swapped = image->byteorder != nifti_short_order();
+  bool scaled = isfinite(image->scl_slope) && isfinite(image->scl_inter) && image->scl_slope != 0,
+       complex = type >= ARRAY_C64, swapped = image->byteorder != nifti_short_order();
   double slope = scaled ? image->scl_slope : 1, inter = scaled ? image->scl_inter : 0;
   unsigned char *room = ARENA_NEW(arena, unsigned char, NUMBERS * 16);
   float *packed = ARENA_NEW(arena, float, NUMBERS * 2);
@@ -89,7 +98,8 @@ static bool copy_numbers(gzFile from, FILE *to, const nifti_image *image, enum a
       packed[complex ? 2 * i : i] = (float)(slope * pair[0] + inter);
       if (complex) packed[2 * i + 1] = (float)(slope * pair[1]);
     }
-    if (fwrite(packed, sizeof *packed * (complex ? 2 : 1), part, to) != part) return true; /* the stream keeps the error */
+    if (fwrite(packed, sizeof *packed * (complex ? 2 : 1), part, to) != part)
+      return true; /* the stream keeps the error */
     left -= part;
   }
   return true;
@@ -100,14 +110,20 @@ static bool unpack_image(const nifti_image *image, const struct probe_unpacking 
   enum array_type type;
   size_t size[7], count = 1;
   if (!type_of(image->datatype, &type))
-    return fail_file(error, "%s holds numbers of type %s; real, complex and whole numbers are read", of->path, nifti_datatype_string(image->datatype));
+    return fail_file(error, "%s holds numbers of type %s; real, complex and whole numbers are read", of->path,
+                     nifti_datatype_string(image->datatype));
   if (!read_sizes(image, of->path, type, size, error)) return false;
   for (int i = 0; i < image->ndim; i++) count *= size[i];
   if (!unpacking_begin(&unpacking, of, type >= ARRAY_C64, (int)image->ndim, size, error)) return false;
   gzFile from = gzopen(of->path, "rbe");
   struct arena *arena = arena_open();
-  bool good = from && gzseek(from, image->iname_offset, SEEK_SET) >= 0 && copy_numbers(from, unpacking.file, image, type, count, arena);
-  if (!good) fail_file(error, "%s was cut, or is damaged: its numbers end before the %zu that its header says; fetch or write it again", of->path, count);
+  bool good = from && gzseek(from, image->iname_offset, SEEK_SET) >= 0 &&
+              copy_numbers(from, unpacking.file, image, type, count, arena);
+  if (!good)
+    fail_file(error,
+              "%s was cut, or is damaged: its numbers end before the %zu that its header says; fetch or "
+              "write it again",
+              of->path, count);
   if (from) gzclose(from);
   arena_close(arena);
   tell_axes(image, size, of->told);
@@ -117,10 +133,17 @@ static bool unpack_image(const nifti_image *image, const struct probe_unpacking 
 static bool unpack(const struct probe_unpacking *of, struct error *error) {
   nifti_set_debug_level(0);
   nifti_image *image = nifti_image_read(of->path, 0);
-  if (!image) return fail_file(error, "%s is no NIfTI image that libnifti2 reads; it is damaged or of another format: fetch or write it again", of->path);
+  if (!image)
+    return fail_file(error,
+                     "%s is no NIfTI image that libnifti2 reads; it is damaged or of another format: fetch "
+                     "or write it again",
+                     of->path);
   bool whole = image->iname && !strcmp(image->iname, of->path);
-  bool good = whole ? unpack_image(image, of, error)
-                    : fail_file(error, "%s is a header whose numbers are in another file; write both into one .nii file", of->path);
+  bool good =
+      whole ? unpack_image(image, of, error)
+            : fail_file(error,
+                        "%s is a header whose numbers are in another file; write both into one .nii file",
+                        of->path);
   nifti_image_free(image);
   return good;
 }

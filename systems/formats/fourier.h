@@ -1,4 +1,5 @@
-/* Fourier transforms on the host, for files that are converted: centred and orthonormal (PROTOCOL 1.1), of any length. */
+/* Fourier transforms on the host, for files that are converted: centred and orthonormal (PROTOCOL 1.1), of
+ * any length. */
 #ifndef L2SR_SYSTEMS_FOURIER_H
 #define L2SR_SYSTEMS_FOURIER_H
 
@@ -11,7 +12,7 @@ struct arena;
 /* A transform of lines of `count` numbers; memory is the arena's. */
 struct fourier {
   size_t count;
-  double _Complex *root; /* [count]: exp(-2 pi i k / count) */
+  double _Complex *root;        /* [count]: exp(-2 pi i k / count) */
   double _Complex *line;        /* [count]: of the caller */
   double _Complex *from, *work; /* [count] */
 };

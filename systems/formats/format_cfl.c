@@ -1,6 +1,7 @@
-/* BART's arrays: NAME.cfl holds complex64 numbers, the first axis fastest, NAME.hdr the sizes of at most sixteen axes. */
+/* BART's arrays: NAME.cfl holds complex64 numbers, the first axis fastest, NAME.hdr the sizes of at most
+ * sixteen axes. */
 #include "engine/files/part.h"
-#include "systems/data/array.h"
+#include "systems/formats/array.h"
 #include "systems/data/format.h"
 
 #include <ctype.h>
@@ -29,8 +30,8 @@ static bool read_sizes(struct array *array, const char *header) {
   return array->rank > 1 && (!*text || *text == '\n');
 }
 
-/* Readout, phase 1, phase 2, coil, then maps, TE, coefficients, iterations, time and so on; slice is the fourteenth. What
- * phase 2 is depends on whether it was transformed. */
+/* Readout, phase 1, phase 2, coil, then maps, TE, coefficients, iterations, time and so on; slice is the
+ * fourteenth. What phase 2 is depends on whether it was transformed. */
 static void tell_axes(struct array *array) {
   array->told.sure = true;
   for (int i = 0; i < array->rank; i++) {
@@ -49,7 +50,10 @@ static bool read_header(struct array *array, struct error *error) {
   size_t got = fread(header, 1, sizeof header - 1, file);
   fclose(file);
   if (strlen(header) == got && read_sizes(array, header)) return true;
-  return fail_file(error, "%s is no header of a BART array: no line of 2 to 16 sizes follows \"# Dimensions\"; write it by BART", path);
+  return fail_file(
+      error,
+      "%s is no header of a BART array: no line of 2 to 16 sizes follows \"# Dimensions\"; write it by BART",
+      path);
 }
 
 static bool open_array(struct array *array, const struct volume *volume, struct error *error) {
