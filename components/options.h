@@ -220,6 +220,9 @@ enum option_concern {
     "checkpoint whose reconstructor is where the training of a reconstructor starts, with a new optimiser; " \
     "empty: new parameters", CONCERNS_PLACE)                                                                 \
   X(train, U32, epochs, "50", 1, 1000000, NULL, "passes over the training slices", CONCERNS_PLACE)           \
+  X(train, U32, digest_every, "0", 0, 1000000000, NULL,                                                      \
+    "units of a training (updates, rollouts, actions) between two digests of the parameters in its log, "    \
+    "beside those at validations; 0: those alone", CONCERNS_PLACE)                                           \
   X(train, U32, batch, "16", 1, 65536, NULL, "slices in an update")                                          \
   X(train, CHOICE, loss, "ssim", 0, 0, "ssim|l1|mse|ssim_uniform",                                           \
     "ssim: minus the SSIM of the un-normalised image. ssim_uniform: minus the SSIM of the 7x7 uniform "      \

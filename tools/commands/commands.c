@@ -10,6 +10,7 @@
   X(export)                                                                                                  \
   X(train)                                                                                                   \
   X(sweep)                                                                                                   \
+  X(replay)                                                                                                  \
   X(evaluate)                                                                                                \
   X(render)                                                                                                  \
   X(report)                                                                                                  \
