@@ -13,6 +13,9 @@ static bool claims(const char *path) {
 }
 
 #ifdef L2SR_MATIO
+#include "engine/base/lock.h"
+
+#include <hdf5.h>
 #include <matio.h>
 
 enum { SHOWN = 700 };
@@ -137,7 +140,7 @@ static bool check_info(mat_t *mat, const char *name, const struct probe_unpackin
   return good;
 }
 
-static bool unpack(const struct probe_unpacking *of, struct error *error) {
+static bool unpack_file(const struct probe_unpacking *of, struct error *error) {
   char name[64] = "";
   mat_t *mat = Mat_Open(of->path, MAT_ACC_RDONLY);
   if (!mat)
@@ -153,6 +156,18 @@ static bool unpack(const struct probe_unpacking *of, struct error *error) {
                                 of->path);
   if (variable) Mat_VarFree(variable);
   Mat_Close(mat);
+  return good;
+}
+
+/* libmatio calls libhdf5, which may be built for one thread, and whose words are not for the terminal. */
+static bool unpack(const struct probe_unpacking *of, struct error *error) {
+  HOLD(LOCK_FILES);
+  H5E_auto2_t print;
+  void *context;
+  H5Eget_auto2(H5E_DEFAULT, &print, &context);
+  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  bool good = unpack_file(of, error);
+  H5Eset_auto2(H5E_DEFAULT, print, context);
   return good;
 }
 

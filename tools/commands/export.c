@@ -3,6 +3,7 @@
 #include "engine/files/part.h"
 #include "engine/files/scene.h"
 #include "engine/files/store.h"
+#include "kernels/kernels.h"
 #include "systems/data/dataset.h"
 #include "systems/data/format.h"
 #include "systems/formats/fourier.h"
@@ -173,45 +174,54 @@ static bool export_volume(struct export *of, struct error *error) {
 
 /* ---- masks --------------------------------------------------------------------------------------------- */
 
-/* Columns acquired in the order: first those that are given, then the scan's actions as they were chosen. */
-static const uint32_t *order_of(const struct export *of, const uint8_t *value, const uint32_t *action,
-                                size_t actions, size_t *count) {
-  size_t width = of->acquisition.shape.actions;
-  uint32_t *order = ARENA_NEW(of->arena, uint32_t, width);
-  uint8_t *chosen = ARENA_NEW(of->arena, uint8_t, width);
-  *count = 0;
+/* Actions in the order in which they are acquired: first those that are given, then the scan's own as they were chosen. */
+static size_t sort_actions(const struct export *of, const uint8_t *value, const uint32_t *action, size_t actions, uint32_t *order) {
+  size_t all = of->acquisition.shape.actions, count = 0;
+  uint8_t *chosen = ARENA_NEW(of->arena, uint8_t, all);
   for (size_t i = 0; i < actions; i++)
-    if (action[i] < width) chosen[action[i]] = 1;
-  for (uint32_t x = 0; x < width; x++)
-    if (value[x] && !chosen[x]) order[(*count)++] = x;
-  for (size_t i = 0; i < actions && *count < width; i++)
-    if (action[i] < width && value[action[i]]) order[(*count)++] = action[i];
-  return order;
+    if (action[i] < all) chosen[action[i]] = 1;
+  for (uint32_t a = 0; a < all; a++)
+    if (value[a] && !chosen[a]) order[count++] = a;
+  for (size_t i = 0; i < actions && count < all; i++)
+    if (action[i] < all && value[action[i]]) order[count++] = action[i];
+  return count;
 }
 
-/* Writes the mask of actions: of columns as they are, of others by their cells. */
-static bool write_mask(struct export *of, const uint8_t *value, const uint32_t *action, size_t actions,
-                       struct error *error) {
+static bool is_of_columns(const struct exported_mask *mask) {
+  for (size_t y = 1; y < mask->height; y++)
+    if (memcmp(mask->value, mask->value + y * mask->width, mask->width) != 0) return false;
+  return true;
+}
+
+/* Where the cells are whole columns, these in the order of their actions: of pairs one after the other. */
+static void order_columns(const struct export *of, struct exported_mask *mask, const uint32_t *sorted, size_t count) {
   const struct geometry *geometry = geometry_of(&of->acquisition);
   const struct scan_shape *shape = &of->acquisition.shape;
-  struct exported_mask mask = {.of = of->path,
-                               .height = shape->height,
-                               .width = shape->width,
-                               .columns = geometry->columns,
-                               .value = value};
-  struct pulseq_plan plan;
-  if (!geometry->columns) {
-    uint8_t *cells = ARENA_NEW(of->arena, uint8_t, scan_shape_pixels(shape));
-    geometry_mask(geometry, shape, value, cells);
-    mask.value = cells;
-  } else {
-    mask.order = order_of(of, value, action, actions, &mask.count);
+  size_t entries = geometry_cells(shape);
+  uint32_t *cell = ARENA_NEW(of->arena, uint32_t, entries), *order = ARENA_NEW(of->arena, uint32_t, mask->width);
+  mask->columns = true;
+  mask->order = order;
+  for (size_t a = 0; a < count; a++) {
+    geometry->cells(shape, sorted[a], cell);
+    for (size_t i = 0; i < entries && cell[i] != NO_CELL; i++)
+      if (cell[i] < mask->width && mask->count < mask->width) order[mask->count++] = cell[i];
   }
+}
+
+/* Writes the mask of actions by their cells; what acquires whole columns, as columns. */
+static bool write_mask(struct export *of, const uint8_t *value, const uint32_t *action, size_t actions, struct error *error) {
+  const struct geometry *geometry = geometry_of(&of->acquisition);
+  const struct scan_shape *shape = &of->acquisition.shape;
+  uint8_t *cells = ARENA_NEW(of->arena, uint8_t, scan_shape_pixels(shape));
+  uint32_t *sorted = ARENA_NEW(of->arena, uint32_t, shape->actions);
+  struct exported_mask mask = {.of = of->path, .height = shape->height, .width = shape->width, .value = cells};
+  struct pulseq_plan plan;
+  size_t count = sort_actions(of, value, action, actions, sorted);
+  geometry_mask(geometry, shape, value, cells);
+  if (is_of_columns(&mask)) order_columns(of, &mask, sorted, count);
   if (!read_plan(of->call, &plan, error) || !export_mask(of->to, &mask, &plan, error)) return false;
-  size_t acquired = 0;
-  for (size_t i = 0; i < shape->actions; i++) acquired += value[i];
-  printf("%s: mask of %s, %zu of %u %ss\n", text_shown(of->arena, of->to), text_shown(of->arena, of->path),
-         acquired, shape->actions, geometry->one);
+  printf("%s: mask of %s, %zu of %u %ss\n", text_shown(of->arena, of->to), text_shown(of->arena, of->path), count, shape->actions,
+         geometry->one);
   return true;
 }
 
