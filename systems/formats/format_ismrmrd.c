@@ -437,7 +437,9 @@ static bool describe(void *file, struct volume *volume, const struct options *op
 static bool read_slice(void *file, const struct volume *volume, size_t slice, float *to,
                        struct error *error) {
   const struct raw_file *raw = file;
-  return format_hdf5.read(raw->store, volume, slice, to, error);
+  if (!format_hdf5.read(raw->store, volume, slice, to, error)) return false;
+  for (size_t i = 0; i < volume_sample_floats(volume); i++) to[i] = (float)(to[i] * volume->choice.factor);
+  return true;
 }
 
 const struct volume_format format_ismrmrd = {

@@ -174,8 +174,10 @@ static bool export_volume(struct export *of, struct error *error) {
 
 /* ---- masks --------------------------------------------------------------------------------------------- */
 
-/* Actions in the order in which they are acquired: first those that are given, then the scan's own as they were chosen. */
-static size_t sort_actions(const struct export *of, const uint8_t *value, const uint32_t *action, size_t actions, uint32_t *order) {
+/* Actions in the order in which they are acquired: first those that are given, then the scan's own as they
+ * were chosen. */
+static size_t sort_actions(const struct export *of, const uint8_t *value, const uint32_t *action,
+                           size_t actions, uint32_t *order) {
   size_t all = of->acquisition.shape.actions, count = 0;
   uint8_t *chosen = ARENA_NEW(of->arena, uint8_t, all);
   for (size_t i = 0; i < actions; i++)
@@ -194,11 +196,13 @@ static bool is_of_columns(const struct exported_mask *mask) {
 }
 
 /* Where the cells are whole columns, these in the order of their actions: of pairs one after the other. */
-static void order_columns(const struct export *of, struct exported_mask *mask, const uint32_t *sorted, size_t count) {
+static void order_columns(const struct export *of, struct exported_mask *mask, const uint32_t *sorted,
+                          size_t count) {
   const struct geometry *geometry = geometry_of(&of->acquisition);
   const struct scan_shape *shape = &of->acquisition.shape;
   size_t entries = geometry_cells(shape);
-  uint32_t *cell = ARENA_NEW(of->arena, uint32_t, entries), *order = ARENA_NEW(of->arena, uint32_t, mask->width);
+  uint32_t *cell = ARENA_NEW(of->arena, uint32_t, entries),
+           *order = ARENA_NEW(of->arena, uint32_t, mask->width);
   mask->columns = true;
   mask->order = order;
   for (size_t a = 0; a < count; a++) {
@@ -209,19 +213,21 @@ static void order_columns(const struct export *of, struct exported_mask *mask, c
 }
 
 /* Writes the mask of actions by their cells; what acquires whole columns, as columns. */
-static bool write_mask(struct export *of, const uint8_t *value, const uint32_t *action, size_t actions, struct error *error) {
+static bool write_mask(struct export *of, const uint8_t *value, const uint32_t *action, size_t actions,
+                       struct error *error) {
   const struct geometry *geometry = geometry_of(&of->acquisition);
   const struct scan_shape *shape = &of->acquisition.shape;
   uint8_t *cells = ARENA_NEW(of->arena, uint8_t, scan_shape_pixels(shape));
   uint32_t *sorted = ARENA_NEW(of->arena, uint32_t, shape->actions);
-  struct exported_mask mask = {.of = of->path, .height = shape->height, .width = shape->width, .value = cells};
+  struct exported_mask mask = {
+      .of = of->path, .height = shape->height, .width = shape->width, .value = cells};
   struct pulseq_plan plan;
   size_t count = sort_actions(of, value, action, actions, sorted);
   geometry_mask(geometry, shape, value, cells);
   if (is_of_columns(&mask)) order_columns(of, &mask, sorted, count);
   if (!read_plan(of->call, &plan, error) || !export_mask(of->to, &mask, &plan, error)) return false;
-  printf("%s: mask of %s, %zu of %u %ss\n", text_shown(of->arena, of->to), text_shown(of->arena, of->path), count, shape->actions,
-         geometry->one);
+  printf("%s: mask of %s, %zu of %u %ss\n", text_shown(of->arena, of->to), text_shown(of->arena, of->path),
+         count, shape->actions, geometry->one);
   return true;
 }
 

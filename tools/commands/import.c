@@ -5,6 +5,7 @@
 #include "systems/data/doubts.h"
 #include "systems/data/format.h"
 #include "systems/data/layout.h"
+#include "systems/formats/fourier.h"
 #include "tools/commands/command.h"
 
 #include <math.h>
@@ -106,6 +107,44 @@ static bool read_volume(struct import *import, const char *path, struct error *e
   return good;
 }
 
+/* ---- scale ------------------------------------------------------------------------------------------------
+ */
+
+/* The brightest pixel: of k-space, that of the middle slice's image. */
+static bool find_peak(const struct import *import, double *peak, struct error *error) {
+  const struct volume *volume = &import->volume;
+  size_t count = volume_sample_floats(volume), pixels = volume->height * volume->width;
+  *peak = 0;
+  for (size_t i = 0; !volume->from_kspace && i < volume->slices * count; i++)
+    *peak = fmax(*peak, import->samples[i]);
+  if (!volume->from_kspace) return true;
+  float *coils = arena_try_array(import->arena, sizeof *coils, count);
+  if (!coils) return fail_memory(error, "no host memory for a slice of %s", volume->path);
+  memcpy(coils, import->samples + volume->slices / 2 * count, count * sizeof *coils);
+  for (size_t c = 0; c < volume->coils; c++)
+    if (!fourier_plane(coils + 2 * c * pixels, volume->height, volume->width, true, error)) return false;
+  for (size_t i = 0; i < pixels; i++) {
+    double sum = 0;
+    for (size_t c = 0; c < volume->coils; c++)
+      sum += pow(coils[2 * (c * pixels + i)], 2) + pow(coils[2 * (c * pixels + i) + 1], 2);
+    *peak = fmax(*peak, sqrt(sum));
+  }
+  return true;
+}
+
+enum { CLAMPED = 10 /* PSNR clamps reconstructions to it (PROTOCOL 1.9) */ };
+
+static bool say_scale(const struct import *import, struct error *error) {
+  double peak;
+  if (!find_peak(import, &peak, error)) return false;
+  if (peak > CLAMPED)
+    log_warning("the images of %s go up to %.4g, and PSNR clamps reconstructions to %d, as published; import "
+                "with --factor %.3g for a peak of 1, or score by "
+                "psnr_unclamped",
+                import->volume.path, peak, CLAMPED, 1 / peak);
+  return true;
+}
+
 /* ---- writing ------------------------------------------------------------------------------------------- */
 
 static bool write_attributes(const struct import *import, struct store *store, struct error *error) {
@@ -178,7 +217,7 @@ static bool import_file(struct import *import, const char *path, struct error *e
   import->arena = arena_open();
   import->noise = NULL;
   import->path = arena_text(import->arena, "%s/%s.h5", import->folder, stem_of(import->arena, path));
-  bool good = read_volume(import, path, error) && write_volume(import, error);
+  bool good = read_volume(import, path, error) && say_scale(import, error) && write_volume(import, error);
   if (good) tell(import);
   arena_close(import->arena);
   return good;
