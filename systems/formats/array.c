@@ -357,7 +357,7 @@ static void tell_layout(const struct array *array, struct volume *volume, bool s
 /* Coils of images are combined as they are read. */
 bool array_describe(const struct array *array, struct volume *volume, const struct options *options,
                     struct error *error) {
-  bool sure = false, kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop == CROP_KSPACE ||
+  bool sure = false, kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop != CROP_IMAGE ||
                               options->data.source == SOURCE_KSPACE;
   if (!array_check_held(array, error) || !find(array, volume, &sure, error)) return false;
   if (!sure && !volume->guesses) return refuse_doubt(array, volume, error);
