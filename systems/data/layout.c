@@ -37,23 +37,13 @@ bool layout_padding(const struct layout_header *header, size_t width, size_t *le
   return true;
 }
 
-/* The field of view of the header's `space` along the readout. */
-static double view_of(const char *header, const char *space) {
-  const char *place = strstr(header, space), *view = place ? strstr(place, "<fieldOfView_mm>") : NULL;
-  const char *field = view ? strstr(view, "<x>") : NULL;
-  double value = field ? strtod(field + 3, NULL) : 0;
-  return value > 0 && value < FAR ? value : 0;
-}
-
 struct layout_header layout_header_of(const char *text) {
   static const char encoded[] = "<encodedSpace>", recon[] = "<reconSpace>";
   struct layout_header sizes = {.encoded_x = size_of(text, encoded, "<x>"),
                                 .encoded_y = size_of(text, encoded, "<y>"),
                                 .encoded_z = size_of(text, encoded, "<z>"),
                                 .recon_x = size_of(text, recon, "<x>"),
-                                .recon_y = size_of(text, recon, "<y>"),
-                                .encoded_mm = view_of(text, encoded),
-                                .recon_mm = view_of(text, recon)};
+                                .recon_y = size_of(text, recon, "<y>")};
   sizes.limits = limit_of(text, "<center>", &sizes.centre) && limit_of(text, "<maximum>", &sizes.last);
   return sizes;
 }

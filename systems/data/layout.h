@@ -8,7 +8,6 @@
 /* The sizes that the ISMRMRD header gives; 0: none. And the steps of the phase encoding, where all are there. */
 struct layout_header {
   size_t encoded_x, encoded_y, encoded_z, recon_x, recon_y;
-  double encoded_mm, recon_mm; /* fields of view along the readout; 0: nothing is said */
   bool limits;
   size_t centre, last;
 };

@@ -90,13 +90,9 @@ static void sort_lines(struct raw *raw) {
 
 /* ---- sizes --------------------------------------------------------------------------------------------- */
 
-/* A readout that is sampled more densely than the image wants: by the fields of view, else twice by the
- * sizes. */
+/* A readout of more samples than the image has rows is oversampled: its field of view is as many times as wide. */
 static size_t rows_of(const struct layout_header *header, size_t encoded) {
-  double view = header->encoded_mm > 0 && header->recon_mm > 0 ? header->recon_mm / header->encoded_mm : 1;
-  size_t rows = (size_t)lround((double)encoded * view);
-  if (header->encoded_mm <= 0 && header->recon_x && 2 * header->recon_x == encoded) rows = header->recon_x;
-  return rows >= 4 && rows < encoded ? rows : encoded;
+  return header->recon_x >= 4 && header->recon_x < encoded ? header->recon_x : encoded;
 }
 
 static bool check_lines(struct raw *raw, struct error *error) {
