@@ -519,12 +519,33 @@ static bool export_kspace(struct export *of, const uint8_t *value, bool filled, 
   return good;
 }
 
+static bool export_maps_on(struct call *call, struct device *device, struct error *error) {
+  const struct export *of = call->own;
+  struct exported array;
+  return export_maps(device, &of->options, of->row, of->arena, &array, error) && export_as(of, &array, error);
+}
+
+static bool export_made_maps(struct export *of, struct error *error) {
+  const char *data = call_flag(of->call, "data");
+  const struct options *options = &of->options;
+  if (data) of->options.data.path = data;
+  if (options->coils.maps == MAPS_NONE ||
+      (options->data.kspace != KSPACE_MEASURED && !options->coils.simulate))
+    return fail_usage(error,
+                      "the scene of %s has no coil sensitivities: coils.maps is none, or its k-space that of "
+                      "magnitude images",
+                      of->path);
+  of->call->own = of;
+  return call_on_device(of->call, export_maps_on, error);
+}
+
 static bool export_result(struct export *of, struct error *error) {
   const char *what = what_of(of);
   uint8_t *value;
   uint32_t *action;
   size_t actions;
   if (!read_scene(of, error) || !choose_group(of, error)) return false;
+  if (!strcmp(what, "maps")) return export_made_maps(of, error);
   if (!strcmp(what, "reconstruction") || !strcmp(what, "image"))
     return export_images(of, !strcmp(what, "image"), error);
   if (!read_chosen(of, &value, &action, &actions, error)) return false;
@@ -533,8 +554,9 @@ static bool export_result(struct export *of, struct error *error) {
   if (of->group[0] && (filled || !strcmp(what, "kspace"))) return export_kspace(of, value, filled, error);
   return fail_usage(
       error,
-      of->group[0] ? "--what %s of results; they have mask, reconstruction, image, zero_filled and kspace"
-                   : "--what %s of a checkpoint; it has a mask",
+      of->group[0]
+          ? "--what %s of results; they have mask, reconstruction, image, zero_filled, kspace and maps"
+          : "--what %s of a checkpoint; it has a mask",
       what);
 }
 
@@ -566,7 +588,8 @@ static bool run_export(struct call *call, struct error *error) {
 static const struct flag flags[] = {
     {"output", "FILE", NULL, "file to write; its end says its kind"},
     {"what", "W", NULL,
-     "of results mask (the default), reconstruction, image (the truth), zero_filled or kspace of a row; of a "
+     "of results mask (the default), reconstruction, image (the truth), zero_filled, kspace or maps of a "
+     "row; of a "
      "volume image, kspace, maps or noise"},
     {"result", "GROUP", NULL, "which result of several, as x4_long/random"},
     {"row", "I", NULL, "scan whose mask, zero-filled image or k-space is written (default: 0)"},

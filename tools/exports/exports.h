@@ -23,6 +23,13 @@ size_t exported_size(const struct exported *array, char letter); /* 1: it has no
 /* Refuses an end that is none of .npy, .cfl, .nii, .nii.gz and .mat. */
 bool export_array(const char *path, const struct exported *array, struct error *error);
 
+/* Coil sensitivities [coils][height][width] of a slice, by the row in which a scene takes its slices: made on the device, as
+ * coils.maps says. The numbers are the arena's. */
+struct device;
+struct options;
+bool export_maps(struct device *device, const struct options *options, size_t row, struct arena *arena, struct exported *array,
+                 struct error *error);
+
 struct exported_mask {
   const char *of;        /* where it comes from, for texts */
   size_t height, width;  /* of k-space */
