@@ -544,8 +544,9 @@ static bool export_result(struct export *of, struct error *error) {
   uint8_t *value;
   uint32_t *action;
   size_t actions;
-  if (!read_scene(of, error) || !choose_group(of, error)) return false;
+  if (!read_scene(of, error)) return false;
   if (!strcmp(what, "maps")) return export_made_maps(of, error);
+  if (!choose_group(of, error)) return false;
   if (!strcmp(what, "reconstruction") || !strcmp(what, "image"))
     return export_images(of, !strcmp(what, "image"), error);
   if (!read_chosen(of, &value, &action, &actions, error)) return false;
