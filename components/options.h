@@ -17,7 +17,7 @@ enum option_concern {
 
 /* X(section, type, name, default, low, high, choices, help), and what it concerns where that is said */
 #define DATA_OPTIONS(X)                                                                                      \
-  X(data, TEXT, path, "", 0, 0, NULL, "folder of fastMRI-format HDF5 volumes, or of train, val and test", CONCERNS_PLACE)\
+  X(data, TEXT, path, "", 0, 0, NULL, "folder of fastMRI-format HDF5 volumes, or of train, val and test; or one file, also of another program", CONCERNS_PLACE)\
   X(data, CHOICE, split, "test", 0, 0, "train|val|test|all",                                                 \
     "part to use: the subfolder of that name (or singlecoil_NAME, multicoil_NAME), else the folder itself", CONCERNS_PLACE)\
   X(data, CHOICE, coils, "any", 0, 0, "any|single|multi",                                                    \
@@ -220,6 +220,9 @@ enum option_concern {
     "checkpoint whose reconstructor is where the training of a reconstructor starts, with a new optimiser; " \
     "empty: new parameters", CONCERNS_PLACE)                                                                 \
   X(train, U32, epochs, "50", 1, 1000000, NULL, "passes over the training slices", CONCERNS_PLACE)           \
+  X(train, U32, digest_every, "0", 0, 1000000000, NULL,                                                      \
+    "units of a training (updates, rollouts, actions) between two digests of the parameters in its log, "    \
+    "beside those at validations; 0: those alone", CONCERNS_PLACE)                                           \
   X(train, U32, batch, "16", 1, 65536, NULL, "slices in an update")                                          \
   X(train, CHOICE, loss, "ssim", 0, 0, "ssim|l1|mse|ssim_uniform",                                           \
     "ssim: minus the SSIM of the un-normalised image. ssim_uniform: minus the SSIM of the 7x7 uniform "      \
@@ -395,6 +398,21 @@ enum option_concern {
   X(phantom, F64, noise, "0.01", 0, 1, NULL,                                                                 \
     "standard deviation of the noise in k-space, as a fraction of the image's peak")
 
+/* How files of other programs are read, by `l2sr import` and where data.path names one. */
+#define IMPORT_OPTIONS(X)                                                                                    \
+  X(import, LIST, axes, "", 0, 0, NULL,                                                                      \
+    "what the axes of an array are, in the order in which its program prints its shape: s slices (may be "   \
+    "said of several), c coils, h height, w width and phase encoding, p real and imaginary part, 0 only the "\
+    "first entry; those of one entry may be left out. Empty: guessed", CONCERNS_TEST)                         \
+  X(import, CHOICE, kind, "auto", 0, 0, "auto|image|kspace|complex_image",                                   \
+    "what an array holds. image: magnitudes, of complex numbers and coils too. kspace: fully sampled. "      \
+    "complex_image: images of which k-space is made. auto: real numbers are images, complex ones by where "  \
+    "their energy lies", CONCERNS_TEST)                                                                      \
+  X(import, TEXT, variable, "", 0, 0, NULL, "variable of a MATLAB file; empty: the only one that can be a volume", CONCERNS_TEST)\
+  X(import, F64, factor, "1", 0.000000000001, 1000000000000, NULL, "what the samples of an array are multiplied by", CONCERNS_TEST)\
+  X(import, TEXT, patient, "", 0, 0, NULL,                                                                    \
+    "patient_id that imported volumes get; empty: the file's own, else the name of the file", CONCERNS_PLACE)
+
 /* reconstruct.method varnet; the sizes are those published. */
 #define VARNET_OPTIONS(X)                                                                                    \
   X(varnet, U32, cascades, "12", 1, 64, NULL, "steps, each with a U-Net of its own")                         \
@@ -425,7 +443,8 @@ enum option_concern {
   LOUPE_OPTIONS(X)                                                                                           \
   TAU_OPTIONS(X)                                                                                             \
   LBCS_OPTIONS(X)                                                                                            \
-  PHANTOM_OPTIONS(X)
+  PHANTOM_OPTIONS(X)                                                                                         \
+  IMPORT_OPTIONS(X)
 
 enum {
 #define X(section, type, name, ...) OPTION_ROW_##section##_##name,
@@ -456,6 +475,7 @@ struct options {
   struct { TAU_OPTIONS(X) } tau;
   struct { LBCS_OPTIONS(X) } lbcs;
   struct { PHANTOM_OPTIONS(X) } phantom;
+  struct { IMPORT_OPTIONS(X) } import;
 #undef X
   bool given[OPTION_ROWS]; /* a flag for each row: it was set, and is not the default */
 };
@@ -468,6 +488,7 @@ enum data_source { SOURCE_AUTO, SOURCE_ESC, SOURCE_RSS, SOURCE_KSPACE };
 enum data_kspace { KSPACE_IMAGE, KSPACE_MEASURED };
 enum data_shift { SHIFT_NONE, SHIFT_COLUMNS = 1, SHIFT_ROWS = 2, SHIFT_BOTH = SHIFT_COLUMNS | SHIFT_ROWS };
 enum data_crop { CROP_IMAGE, CROP_KSPACE, CROP_READOUT };
+enum import_kind { IMPORT_AUTO, IMPORT_IMAGE, IMPORT_KSPACE, IMPORT_COMPLEX_IMAGE };
 enum data_slices { SLICES_ALL, SLICES_CENTRE };
 enum coils_maps { MAPS_NONE, MAPS_PRESCAN, MAPS_ACQUIRED, MAPS_FILE, MAPS_ONES };
 enum coils_combine { COMBINE_RSS, COMBINE_MAPS };

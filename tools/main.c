@@ -5,6 +5,7 @@
 #include "engine/device/fft.h"
 #include "engine/device/room.h"
 #include "engine/files/probe.h"
+#include "systems/data/format.h"
 #include "engine/files/scene.h"
 #include "engine/files/store.h"
 #include "tools/commands/command.h"
@@ -295,7 +296,7 @@ int main(int argc, char **argv) {
   terminal_open();
   fft_hush(true);
   l2sr_on_fatal(end, NULL);
-  if (argc == 2 && !strcmp(argv[1], PROBE_WORD)) return probe_serve();
+  if (argc == 2 && !strcmp(argv[1], PROBE_WORD)) return probe_serve(format_unpack);
   hold_standard_files();
   catch_signals();
   atexit(store_abandon_all); /* a driver's compiler may end the program */

@@ -184,6 +184,7 @@ static enum outcome receive_text(char *text, size_t size, size_t bytes) {
 
 struct asking {
   const char *path, *name; /* NULL: look at the file */
+  const char *to, *library; /* NULL: it is not unpacked */
   char *text;
   size_t size;
 };
@@ -203,27 +204,33 @@ static enum outcome ask_once(const struct asking *asking, struct probe_answer *a
   const char *path = realpath(asking->path, whole) ? whole : asking->path;
   struct probe_question question = {.path = (uint32_t)strlen(path) + 1};
   if (asking->name) question.name = (uint32_t)strlen(asking->name) + 1;
+  if (asking->to) question.to = (uint32_t)strlen(asking->to) + 1;
   if (!probe_send(probe.socket, &question, sizeof question) ||
       !probe_send(probe.socket, path, question.path) ||
-      !probe_send(probe.socket, asking->name, question.name))
+      !probe_send(probe.socket, asking->name, question.name) || !probe_send(probe.socket, asking->to, question.to))
     return ENDED;
   enum outcome outcome = receive_all(answer, sizeof *answer);
   return outcome == ANSWERED ? receive_text(asking->text, asking->size, answer->bytes) : outcome;
 }
 
-#define DAMAGED(what) "it is damaged, libhdf5 " what "; fetch or write it again"
+/* "it is damaged, libhdf5 crashes on it; ..." */
+static const char *damaged(const struct asking *asking, const char *what) {
+  return arena_text(probe.arena, "it is damaged, %s %s; fetch or write it again",
+                    asking->library ? asking->library : "libhdf5", what);
+}
+
 #define STRING(number) #number
 #define TEXT(number) STRING(number)
 
 /* Why there is no answer, in words; NULL: it may have nothing to do with the file. */
-static const char *fault_of(enum outcome outcome, int signal) {
+static const char *fault_of(const struct asking *asking, enum outcome outcome, int signal) {
   static const int crashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGSYS};
   for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
-    if (signal == crashes[i]) return DAMAGED("crashes on it");
+    if (signal == crashes[i]) return damaged(asking, "crashes on it");
   if (outcome == LATE)
     return "the program that looks at it first did not answer in " TEXT(
         WAIT_MOST) " s; is the disk slow, or the file damaged?";
-  return signal == SIGXCPU ? DAMAGED("comes to no end with it") : NULL;
+  return signal == SIGXCPU ? damaged(asking, "comes to no end with it") : NULL;
 }
 
 /* False: no answer, and *fault says why. A child that somebody ended is started again; one that was ready and
@@ -237,12 +244,12 @@ static bool ask(const struct asking *asking, struct probe_answer *answer, const 
     if (outcome == ANSWERED) outcome = ask_once(asking, answer);
     if (outcome == ANSWERED) return true;
     int signal = stop(outcome == LATE || !probe.ready); /* another program may go on for long */
-    if (probe.ready) *fault = fault_of(outcome, signal);
+    if (probe.ready) *fault = fault_of(asking, outcome, signal);
     ended += probe.ready;
     if (!probe.ready && outcome == LATE) probe.program = NULL; /* each file would wait as long */
     if (!probe.ready) warn_unprobed("the program that was started for it is another, or too old");
   }
-  if (ended == TRIES && !*fault) *fault = DAMAGED("ends a program that reads it");
+  if (ended == TRIES && !*fault) *fault = damaged(asking, "ends a program that reads it");
   return false;
 }
 
@@ -266,10 +273,10 @@ static void keep_verdict(const char *path, const struct stat *status, const char
 }
 
 /* What an answer says against the file; NULL: nothing. */
-static const char *fault_in(const struct probe_answer *answer, const char *text) {
-  if (answer->kind == PROBE_MEMORY) return DAMAGED("takes more memory for it than any file needs");
+static const char *fault_in(const struct asking *asking, const struct probe_answer *answer) {
+  if (answer->kind == PROBE_MEMORY) return damaged(asking, "takes more memory for it than any file needs");
   if (answer->kind != PROBE_REFUSED) return NULL;
-  return arena_text(probe.arena, DAMAGED("cannot list what it holds (%s)"), text);
+  return damaged(asking, arena_text(probe.arena, "cannot list what it holds (%s)", asking->text));
 }
 
 /* Asks; a fault is kept as the file's verdict. False: there is no answer and no fault. */
@@ -277,7 +284,7 @@ static bool judge(const struct asking *asking, const struct stat *status, struct
                   const char **fault) {
   if (!probe.arena) probe.arena = arena_open();
   bool answered = ask(asking, answer, fault);
-  if (answered) *fault = fault_in(answer, asking->text);
+  if (answered) *fault = fault_in(asking, answer);
   if (*fault || (answered && !asking->name)) keep_verdict(asking->path, status, *fault);
   return answered || *fault;
 }
@@ -315,4 +322,29 @@ enum probe_found probe_text(const char *path, const char *name, char *text, size
   if (verdict && verdict->fault) return PROBE_MISSING;
   if (!judge(&asking, &status, &answer, &fault)) return PROBE_UNASKED;
   return !fault && answer.kind == PROBE_GOOD ? PROBE_FOUND : PROBE_MISSING;
+}
+
+/* False: nobody was asked. */
+static bool ask_to_unpack(struct asking *asking, struct probe_answer *answer, const char **fault) {
+  HOLD(LOCK_PROBE);
+  struct stat status;
+  *fault = NULL;
+  if (!can_ask(asking->path, &status)) return false;
+  if (!probe.arena) probe.arena = arena_open();
+  bool answered = ask(asking, answer, fault);
+  if (answered && answer->kind != PROBE_REFUSED) *fault = fault_in(asking, answer);
+  return answered || *fault;
+}
+
+enum probe_found probe_unpack(const struct probe_unpacking *unpacking, struct error *error) {
+  char text[sizeof error->text] = "";
+  struct asking asking = {unpacking->path, unpacking->how, unpacking->to, unpacking->library, text, sizeof text};
+  struct probe_answer answer = {.kind = PROBE_NONE};
+  const char *fault;
+  if (!ask_to_unpack(&asking, &answer, &fault)) return PROBE_UNASKED;
+  if (fault) fail_file(error, "cannot read %s: %s", unpacking->path, fault);
+  if (!fault && answer.kind == PROBE_REFUSED) fail_file(error, "%s", text);
+  if (fault || answer.kind == PROBE_REFUSED) return PROBE_MISSING;
+  snprintf(unpacking->told, unpacking->size, "%s", text);
+  return PROBE_FOUND;
 }

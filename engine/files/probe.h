@@ -27,7 +27,20 @@ bool probe_file(const char *path, struct error *error);
 enum probe_found { PROBE_FOUND, PROBE_MISSING, PROBE_UNASKED };
 enum probe_found probe_text(const char *path, const char *name, char *text, size_t size);
 
+/* Writes what a file of another program holds to a file that this one reads: `how` says what is wanted of it, `told`
+ * (size bytes) is for what is to be said of it. */
+struct probe_unpacking {
+  const char *path, *how, *to;
+  const char *library; /* that reads it, for texts */
+  char *told;
+  size_t size;
+};
+typedef bool probe_unpacker(const struct probe_unpacking *unpacking, struct error *error);
+/* Has the child do it, by the unpacker that probe_serve was given: the parsers of other people's formats crash, hang or
+ * take gigabytes on damaged files, too. Missing: it is refused, with the error. Unasked: there is no child. */
+enum probe_found probe_unpack(const struct probe_unpacking *unpacking, struct error *error);
+
 /* The child's work, over the socket at descriptor 0, until it is closed. */
-int probe_serve(void);
+int probe_serve(probe_unpacker *unpack);
 
 #endif

@@ -1,5 +1,5 @@
 /* Messages of probe.c and probe_serve.c over a stream. The child says once that it is ready. A question is
- * its head, path and name; an answer is its head and a text. Texts end in a zero byte, which counts. */
+ * its head, path, name and place; an answer is its head and a text. Texts end in a zero byte, which counts. */
 #ifndef L2SR_ENGINE_PROBE_MESSAGE_H
 #define L2SR_ENGINE_PROBE_MESSAGE_H
 
@@ -11,13 +11,14 @@ enum { PROBE_READY = 0x6c327372 }; /* sent as uint32_t */
 
 struct probe_question {
   uint32_t path, name; /* bytes; a name of 0: look at the file */
+  uint32_t to;         /* bytes; not 0: unpack the file to that path, as the name says */
 };
 
 enum probe_kind {
   PROBE_GOOD,
   PROBE_NONE,   /* no such text; no such file */
   PROBE_MEMORY, /* the limit was met */
-  PROBE_REFUSED /* libhdf5 cannot list what is there; the text says why */
+  PROBE_REFUSED /* libhdf5 cannot list what is there, or the file cannot be unpacked; the text says why */
 };
 
 struct probe_answer {

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -15,20 +16,40 @@
 /* A good file takes far less: texts of 1 MiB, some chunks of 16 MiB, milliseconds. The time grows with the
  * file, which may hold thousands of objects a MiB. */
 enum { MEMORY_MOST = 256 << 20, SECONDS_LEAST = 2, SECONDS_MOST = 16 };
+/* What is unpacked is all of the file, which may be compressed. */
+enum { UNPACKING_LEAST = 30, UNPACKING_MOST = 600 };
 
 /* ---- limits -------------------------------------------------------------------------------------------- */
 
+static rlim_t half_of_host(void) {
+  return (rlim_t)sysconf(_SC_PHYS_PAGES) / 2 * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
 /* Above what the program and its libraries have mapped. Sanitizers map terabytes. */
-static void limit_memory(void) {
+static void limit_memory(rlim_t above) {
 #if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
   unsigned long pages = 0;
   FILE *file = fopen("/proc/self/statm", "r");
   if (file && fscanf(file, "%lu", &pages) == 1) {
-    rlim_t most = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + MEMORY_MOST;
-    setrlimit(RLIMIT_AS, &(struct rlimit){most, most});
+    struct rlimit limit;
+    getrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + above;
+    if (limit.rlim_cur > limit.rlim_max) limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_AS, &limit);
   }
   if (file) fclose(file);
+#else
+  (void)above;
 #endif
+}
+
+/* No file that is unpacked takes more than half of the host's memory; what does is refused by the system (EFBIG). */
+static void limit_files(void) {
+  struct rlimit limit;
+  getrlimit(RLIMIT_FSIZE, &limit);
+  if (limit.rlim_cur > half_of_host()) limit.rlim_cur = half_of_host();
+  setrlimit(RLIMIT_FSIZE, &limit);
+  signal(SIGXFSZ, SIG_IGN);
 }
 
 /* The child's crashes are foreseen: they leave no core files, and no reports of a crash handler. */
@@ -46,12 +67,12 @@ static void close_files(void) {
 }
 
 /* Allows so many seconds of the processor from now on. */
-static void limit_time(const char *path) {
+static void limit_time(const char *path, off_t least, off_t most) {
   struct rusage used;
   struct rlimit limit;
   struct stat status;
-  off_t seconds = stat(path, &status) ? 0 : SECONDS_LEAST + (status.st_size >> 20);
-  if (seconds > SECONDS_MOST) seconds = SECONDS_MOST;
+  off_t seconds = stat(path, &status) ? 0 : least + (status.st_size >> 20);
+  if (seconds > most) seconds = most;
   getrusage(RUSAGE_SELF, &used);
   getrlimit(RLIMIT_CPU, &limit);
   limit.rlim_cur = (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1 + (rlim_t)seconds;
@@ -100,6 +121,28 @@ static bool look_at(void *context, struct error *error) {
   return true;
 }
 
+struct unpack {
+  probe_unpacker *by;
+  struct probe_unpacking what;
+};
+
+static bool unpack(void *context, struct error *error) {
+  const struct unpack *unpack = context;
+  return unpack->by(&unpack->what, error);
+}
+
+/* Memory that is refused shows as the parser's own error, or ends it. */
+static void unpack_file(struct unpack *of, struct look *look) {
+  struct error error = {.text = ""};
+  limit_time(of->what.path, UNPACKING_LEAST, UNPACKING_MOST);
+  limit_memory(half_of_host());
+  bool good = rescue(unpack, of, &error);
+  limit_memory(MEMORY_MOST);
+  look->lacking = !good && error.code == ERROR_MEMORY && !error.text[0];
+  if (!good) snprintf(look->data, STORE_TEXT_MOST, "%s", error.text);
+  answer_text(look, good ? PROBE_GOOD : PROBE_REFUSED);
+}
+
 /* ---- serving ------------------------------------------------------------------------------------------- */
 
 static bool read_all(void *data, size_t bytes) {
@@ -113,22 +156,30 @@ static bool read_all(void *data, size_t bytes) {
   return true;
 }
 
-static bool answer(struct arena *arena, const struct probe_question *question, void *data) {
+static bool answer(struct arena *arena, const struct probe_question *question, probe_unpacker *by, char *data) {
   struct look look = {.question = question, .data = data};
   struct error error;
-  char *path = arena_try(arena, question->path), *name = arena_try(arena, (size_t)question->name + 1);
-  if (!path || !name || !read_all(path, question->path) || !read_all(name, question->name)) return false;
+  char *path = arena_try(arena, question->path), *name = arena_try(arena, (size_t)question->name + 1),
+       *to = arena_try(arena, (size_t)question->to + 1);
+  if (!path || !name || !to || !read_all(path, question->path) || !read_all(name, question->name) ||
+      !read_all(to, question->to))
+    return false;
   look.path = path;
   look.name = name;
   look.answer.kind = PROBE_NONE;
-  limit_time(path);
-  if (!rescue(look_at, &look, &error)) look.lacking |= error.code == ERROR_MEMORY;
+  data[0] = 0;
+  if (question->to) {
+    unpack_file(&(struct unpack){by, {path, name, to, "", data, STORE_TEXT_MOST}}, &look);
+  } else {
+    limit_time(path, SECONDS_LEAST, SECONDS_MOST);
+    if (!rescue(look_at, &look, &error)) look.lacking |= error.code == ERROR_MEMORY;
+  }
   if (look.lacking) look.answer = (struct probe_answer){.kind = PROBE_MEMORY};
   return probe_send(STDIN_FILENO, &look.answer, sizeof look.answer) &&
          probe_send(STDIN_FILENO, data, look.answer.bytes);
 }
 
-int probe_serve(void) {
+int probe_serve(probe_unpacker *by) {
   struct arena *arena = arena_open();
   struct probe_question question;
   void *data = arena_new(arena, STORE_TEXT_MOST);
@@ -137,11 +188,12 @@ int probe_serve(void) {
   leave_no_cores();
   fill_memory();
   store_start();
-  limit_memory();
+  limit_files();
+  limit_memory(MEMORY_MOST);
   bool good = probe_send(STDIN_FILENO, &ready, sizeof ready);
   while (good && read_all(&question, sizeof question)) {
     struct arena *own = arena_open();
-    good = answer(own, &question, data);
+    good = answer(own, &question, by, data);
     arena_close(own);
   }
   arena_close(arena);

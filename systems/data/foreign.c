@@ -12,32 +12,14 @@ struct advice {
   const char *more;
 };
 
-/* BART's dimensions are always these sixteen; cfl.py leaves out those of one entry at the end. MATLAB's first
- * axis is the height. Both hold images as well as k-space. */
+#define IMPORT "`l2sr import FILE --output FOLDER` makes a volume of it, and data.path may name it"
 static const struct advice advices[MAGIC_KINDS] = {
-    [MAGIC_BART] =
-        {"read it by BART's python/cfl.py: x = cfl.readcfl('NAME without .cfl'). Its 16 dimensions are readout, phase "
-         "1, phase 2, coil, maps, TE, coeff, coeff2, iter, cshift, time, time2, level, slice, avg, batch: x = "
-         "x.reshape(x.shape + (1,) * (16 - x.ndim)); of k-space write x[:, :, 0, :, 0, 0, 0, 0, 0, 0, 0, 0, 0, :, 0, "
-         "0].transpose(3, 2, 0, 1) ",
-         KSPACE,
-         ", of images abs(x[:, :, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, :, 0, 0]).transpose(2, 0, 1) as dataset "
-         "reconstruction_esc"},
-    [MAGIC_NIFTI] = {"read it by nibabel, and ", MAGNITUDES, ""},
+    [MAGIC_BART] = {IMPORT " (NAME.cfl, with NAME.hdr beside it)", 0, ""},
+    [MAGIC_NIFTI] = {IMPORT " (NAME.nii or NAME.nii.gz)", 0, ""},
     [MAGIC_DICOM] = {"read its series by pydicom, and ", MAGNITUDES, ""},
-    [MAGIC_MATLAB_5] =
-        {"read it by scipy.io.loadmat: x = scipy.io.loadmat('FILE')['NAME']; scipy.io.whosmat('FILE') names what there "
-         "is. Of images [height, width, slices]: h5py.File('a.h5', 'w')['reconstruction_esc'] = abs(x).transpose(2, 0, "
-         "1). Of complex k-space [height, width, coils, slices]: h5py.File('a.h5', 'w')['kspace'] = x.transpose(3, 2, 0, "
-         "1).astype('complex64')",
-         0, ""},
-    [MAGIC_MATLAB_73] =
-        {"read it by h5py, reverse its axes: x = h5py.File('FILE')['NAME'][()].T. Of images [height, width, slices]: "
-         "h5py.File('a.h5', 'w')['reconstruction_esc'] = x.transpose(2, 0, 1). Of complex k-space [height, width, coils, "
-         "slices]: h5py.File('a.h5', 'w')['kspace'] = (x['real'] + 1j * x['imag']).transpose(3, 2, 0, "
-         "1).astype('complex64')",
-         0, ""},
-    [MAGIC_NUMPY] = {"read it by numpy.load, and ", MAGNITUDES | KSPACE, ""},
+    [MAGIC_MATLAB_5] = {IMPORT " (NAME.mat)", 0, ""},
+    [MAGIC_MATLAB_73] = {IMPORT " (NAME.mat)", 0, ""},
+    [MAGIC_NUMPY] = {IMPORT " (NAME.npy; an archive is read by numpy.load and written by numpy.save)", 0, ""},
     [MAGIC_TORCH] = {"read it by torch.load, and ", MAGNITUDES | KSPACE, ""},
     [MAGIC_ITK] = {"read it by SimpleITK, and ", MAGNITUDES, ""},
     [MAGIC_PICTURE] = {"read it by imageio, and ", MAGNITUDES, ""},

@@ -18,9 +18,9 @@ static bool claims(const char *path) {
   return length > end && !strcmp(path + length - end, ending);
 }
 
-static bool open_file(void **file, const char *path, struct error *error) {
+static bool open_file(void **file, const struct volume *volume, struct error *error) {
   struct store *store;
-  bool good = store_open(&store, path, error);
+  bool good = store_open(&store, volume->path, error);
   *file = store;
   return good;
 }

@@ -37,18 +37,47 @@ bool layout_padding(const struct layout_header *header, size_t width, size_t *le
   return true;
 }
 
-struct layout_header layout_header(struct store *store) {
+struct layout_header layout_header_of(const char *text) {
   static const char encoded[] = "<encodedSpace>", recon[] = "<reconSpace>";
+  struct layout_header sizes = {.encoded_x = size_of(text, encoded, "<x>"),
+                                .encoded_y = size_of(text, encoded, "<y>"),
+                                .encoded_z = size_of(text, encoded, "<z>"),
+                                .recon_x = size_of(text, recon, "<x>"),
+                                .recon_y = size_of(text, recon, "<y>")};
+  sizes.limits = limit_of(text, "<center>", &sizes.centre) && limit_of(text, "<maximum>", &sizes.last);
+  return sizes;
+}
+
+const char *layout_header_text(struct arena *arena, const struct layout_sizes *sizes) {
+  const char *limits = sizes->limits ? arena_text(arena,
+                                                  "<encodingLimits><kspace_encoding_step_1><minimum>0</minimum><maximum>%zu</maximum>"
+                                                  "<center>%zu</center></kspace_encoding_step_1></encodingLimits>",
+                                                  sizes->last, sizes->centre)
+                                     : "<encodingLimits/>";
+  return arena_text(arena,
+                    "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"
+                    "<ismrmrdHeader xmlns=\"http://www.ismrm.org/ISMRMRD\"><acquisitionSystemInformation>"
+                    "<receiverChannels>%zu</receiverChannels></acquisitionSystemInformation><encoding>"
+                    "<encodedSpace><matrixSize><x>%zu</x><y>%zu</y><z>1</z></matrixSize></encodedSpace>"
+                    "<reconSpace><matrixSize><x>%zu</x><y>%zu</y><z>1</z></matrixSize></reconSpace>"
+                    "%s<trajectory>cartesian</trajectory></encoding></ismrmrdHeader>\n",
+                    sizes->coils, sizes->rows, sizes->columns, sizes->image_rows, sizes->image_columns, limits);
+}
+
+bool layout_word(const char *header, const char *tag, char *text, size_t size) {
+  const char *place = strstr(header, tag);
+  if (!place) return false;
+  place += strlen(tag);
+  size_t length = strcspn(place, "<");
+  snprintf(text, size, "%.*s", (int)(length < size ? length : size - 1), place);
+  return *text != 0;
+}
+
+struct layout_header layout_header(struct store *store) {
   struct layout_header sizes = {0};
   struct arena *arena = arena_open();
   char *text = arena_new(arena, HEADER);
-  if (store_text(store, "ismrmrd_header", text, HEADER)) {
-    sizes = (struct layout_header){.encoded_x = size_of(text, encoded, "<x>"),
-                                   .encoded_y = size_of(text, encoded, "<y>"),
-                                   .recon_x = size_of(text, recon, "<x>"),
-                                   .recon_y = size_of(text, recon, "<y>")};
-    sizes.limits = limit_of(text, "<center>", &sizes.centre) && limit_of(text, "<maximum>", &sizes.last);
-  }
+  if (store_text(store, "ismrmrd_header", text, HEADER)) sizes = layout_header_of(text);
   arena_close(arena);
   return sizes;
 }
@@ -106,14 +135,12 @@ bool layout_is_turned(const struct layout_header *header, size_t height, size_t 
 struct found {
   char text[256];
   size_t count;
-  bool lines; /* ISMRMRD's table of acquisitions */
 };
 
 static void see_dataset(const char *name, void *context) {
   struct found *found = context;
   size_t used = strlen(found->text), length = strlen(name);
   enum { SHOWN = 4 };
-  found->lines |= length > 4 && !strcmp(name + length - 4, "/xml");
   if (found->count++ < SHOWN && used + length + 3 < sizeof found->text)
     snprintf(found->text + used, sizeof found->text - used, "%s%s", used ? ", " : "", name);
 }
@@ -134,8 +161,7 @@ bool layout_refuse(struct store *store, const char *path, const char *wanted, st
   store_list(store, see_dataset, &found, &ignored);
   const char *kind =
       has_other(store, wanted) ? "; set data.source to auto, which takes what is there"
-      : found.lines ? "; it is ISMRMRD raw data: sort its lines into kspace [slices, coils, height, width]"
-      : matlab ? "; it is a MATLAB 7.3 file: read it by h5py, reverse its axes, and write it as one of those"
+      : matlab ? "; it is a MATLAB 7.3 file: rename it to NAME.mat, and make a volume of it by `l2sr import`"
                : "";
   return fail_file(error, "%s has no dataset %s; its images cannot be found: it holds %s%s%s", path, wanted,
                    found.count ? found.text : "none", found.count > 4 ? ", ..." : "", kind);

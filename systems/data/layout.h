@@ -7,11 +7,21 @@
 
 /* The sizes that the ISMRMRD header gives; 0: none. And the steps of the phase encoding, where all are there. */
 struct layout_header {
-  size_t encoded_x, encoded_y, recon_x, recon_y;
+  size_t encoded_x, encoded_y, encoded_z, recon_x, recon_y;
   bool limits;
   size_t centre, last;
 };
 struct layout_header layout_header(struct store *store);
+struct layout_header layout_header_of(const char *text); /* its XML */
+/* The other way round: what volumes that this program makes say of their k-space. The text is the arena's. */
+struct layout_sizes {
+  size_t coils, rows, columns, image_rows, image_columns;
+  bool limits; /* centre and last are known */
+  size_t centre, last;
+};
+const char *layout_header_text(struct arena *arena, const struct layout_sizes *sizes);
+/* The text between <TAG> and the next tag in a header; false: there is none. */
+bool layout_word(const char *header, const char *tag, char *text, size_t size);
 
 /* Refuses a shape of dataset `key` whose axes are not [slices, (coils,) height, width], as far as sizes and
  * the header tell. */

@@ -59,7 +59,7 @@ static bool list_folder(struct listing *listing, const char *path, struct error 
     listing->entries++;
     if (entry->d_name[0] == '.') /* other systems leave theirs beside each file: ._NAME.h5 */
       listing->hidden++;
-    else if (format_of(entry->d_name))
+    else if (format_listed(entry->d_name))
       names_add(listing->arena, &listing->names, full);
     else
       listing->not_h5++;
@@ -143,7 +143,7 @@ static bool list_split(struct listing *listing, const struct options *options, u
 /* ---- nothing found ------------------------------------------------------------------------------------- */
 
 static bool is_volume(const char *path) {
-  return format_of(path) && !folder_is_there(path);
+  return format_listed(path) && !folder_is_there(path);
 }
 
 static bool is_foreign(const char *path) {

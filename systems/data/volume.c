@@ -193,10 +193,28 @@ struct volume volume_of(const char *path) {
   return (struct volume){.format = format ? format : format_to_write(), .path = path, .name = slash ? slash + 1 : path};
 }
 
+static struct volume_choice choice_of(const struct options *options) {
+  struct volume_choice choice = {.kind = options->import.kind, .factor = options->import.factor};
+  snprintf(choice.axes, sizeof choice.axes, "%s", options->import.axes);
+  snprintf(choice.variable, sizeof choice.variable, "%s", options->import.variable);
+  return choice;
+}
+
+/* The row whose file it is turns out when it is open, for some. */
+static bool open_file(void **file, struct volume *volume, struct error *error) {
+  if (!volume_file_open(file, volume, error)) return foreign_advise(volume->path, error);
+  const struct volume_format *format = volume->format->is_hdf5 ? format_inside(*file) : NULL;
+  if (!format) return true;
+  volume_file_close(*file, volume);
+  volume->format = format;
+  return volume_file_open(file, volume, error);
+}
+
 bool volume_open(struct volume *volume, const struct options *options, struct error *error) {
-  const struct volume_format *format = volume->format;
   void *file;
-  if (!volume_file_open(&file, volume, error)) return foreign_advise(volume->path, error);
+  volume->choice = choice_of(options);
+  if (!open_file(&file, volume, error)) return false;
+  const struct volume_format *format = volume->format;
   bool good = describe(file, volume, options, error);
   good = (!format->is_sound || format->is_sound(file, error)) && good;
   volume_file_close(file, volume);
@@ -205,7 +223,7 @@ bool volume_open(struct volume *volume, const struct options *options, struct er
 
 bool volume_file_open(void **file, const struct volume *volume, struct error *error) {
   *file = NULL;
-  return volume->format->in_memory || volume->format->open(file, volume->path, error);
+  return volume->format->in_memory || volume->format->open(file, volume, error);
 }
 
 void volume_file_close(void *file, const struct volume *volume) {

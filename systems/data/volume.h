@@ -9,10 +9,19 @@
 
 struct volume_format;
 
+/* How an array of another program is read: what the options say, and in a volume what came of it. */
+struct volume_choice {
+  char axes[64], variable[64]; /* "": guessed, the only one */
+  uint32_t kind;               /* enum import_kind */
+  double factor;
+};
+
 struct volume {
   const struct volume_format *format;
   const char *path, *name; /* name: the file's, without folders */
   const float *memory;     /* samples in the program's memory, where the format has them there */
+  bool guesses;            /* what the file does not tell is guessed: else it is refused, with what to do */
+  struct volume_choice choice; /* what the options say of it (import.*) */
 
   /* Told by its format: */
   char key[32];     /* what the images come from, as its file calls it */
@@ -29,6 +38,9 @@ struct volume {
   size_t map_slices, map_coils, map_height, map_width; /* of the coil sensitivities beside k-space that coils.maps
                                                           asks for; 0: there are none, or they are not asked for */
   size_t noise_coils, noise_samples; /* of the noise scan beside k-space that coils.whiten asks for; 0: likewise */
+  struct volume_choice found;        /* axes and kind of an array; empty of what is no array */
+  char layout[256]; /* what the file holds, as another program has it, and how it is read; empty of files of our own */
+  bool guessed;     /* it may be read otherwise: data.path does not take it */
   bool has_max;
   double max; /* the largest pixel, as the file says */
 

@@ -110,7 +110,7 @@ extern const struct log_curve fit_curves[];
 
 /* Keys that every fit reads. */
 #define FIT_READS                                                                                            \
-  "data.", "data.augment", "world.", "network.", "reconstruct.method", "varnet.", "train.batch", "train.loss", "train.optimiser",             \
+  "data.", "import.", "data.augment", "world.", "network.", "reconstruct.method", "varnet.", "train.batch", "train.loss", "train.optimiser",             \
       "train.rate", "train.schedule", "train.rate_factor", "train.rate_every", "train.milestones",           \
       "train.clip", "train.weight_decay"
 /* Places of its lists. */

@@ -396,7 +396,7 @@ static bool read_search(struct training *training, struct store *store, struct e
   return good;
 }
 
-static const char *const reads[] = {"data.", "acquisition.", "world.", "network.", "reconstruct.",
+static const char *const reads[] = {"data.", "import.", "acquisition.", "world.", "network.", "reconstruct.",
                                     "reward.metric", "lbcs.", NULL};
 
 static const struct log_value update_values[] = LOG_VALUES(LBCS_VALUES);

@@ -14,7 +14,7 @@ enum { MASK_MOST = 1 << 20 }; /* entries, so that a mask of another size is told
 
 struct reading {
   const char *path;
-  const struct acquisition *acquisition;
+  const struct acquisition *acquisition; /* NULL: any number of values */
   uint8_t *value; /* [MASK_MOST] */
   size_t count;   /* of the file; what is beyond MASK_MOST is not kept */
 };
@@ -25,6 +25,7 @@ static void add(struct reading *reading, bool one) {
 }
 
 static bool refuse(const struct reading *reading, const char *found, struct error *error) {
+  if (!reading->acquisition) return fail_file(error, "the mask %s holds %s; it must hold values 0 or 1", reading->path, found);
   return fail_file(error, "sampler.mask %s holds %s; it must hold %u values 0 or 1", reading->path, found,
                    reading->acquisition->shape.actions);
 }
@@ -103,7 +104,7 @@ static bool read_words(struct reading *reading, FILE *file, struct error *error)
 static bool read_text(struct reading *reading, struct error *error) {
   FILE *file = file_read_given(reading->path, error);
   if (!file) return fail_in(error, "sampler.mask");
-  const struct magic *magic = magic_of(reading->path);
+  const struct magic *magic = reading->acquisition ? magic_of(reading->path) : NULL;
   bool good = magic ? fail_file(error,
                                 "sampler.mask %s is %s; write its %u values 0 or 1 as text, as "
                                 "numpy.savetxt(\"mask.txt\", mask) does",
@@ -195,6 +196,17 @@ bool mask_file_read(const char *path, const struct acquisition *acquisition, uin
     good = fail_file(error, "sampler.mask %s holds %zu values; %zu are expected at data.size %s", path,
                      reading.count, actions, scan_shape_text(&acquisition->shape, size));
   if (good) memcpy(mask, reading.value, actions);
+  arena_close(arena);
+  return good;
+}
+
+bool mask_file_count(const char *path, uint8_t *mask, size_t most, size_t *count, struct error *error) {
+  struct arena *arena = arena_open();
+  struct reading reading = {path, NULL, arena_new(arena, MASK_MOST), 0};
+  bool good = read_text(&reading, error);
+  if (good && (reading.count < 2 || reading.count > most))
+    good = fail_file(error, "the mask %s holds %zu values; 2 to %zu columns are expected", path, reading.count, most);
+  if (good) memcpy(mask, reading.value, *count = reading.count);
   arena_close(arena);
   return good;
 }

@@ -12,5 +12,7 @@
  * is such a text. Of whole columns, a mask of all samples whose rows are equal is taken for its row. */
 bool mask_file_read(const char *path, const struct acquisition *acquisition, uint8_t *mask,
                     struct error *error);
+/* The same of a text whose number of values is not known: at most `most` of them, columns. */
+bool mask_file_count(const char *path, uint8_t *mask, size_t most, size_t *count, struct error *error);
 
 #endif

@@ -1,5 +1,6 @@
 #include "systems/training/training.h"
 
+#include "engine/base/hash.h"
 #include "engine/base/log.h"
 #include "engine/files/events.h"
 #include "systems/networks/checkpoint.h"
@@ -70,8 +71,35 @@ void trainer_print(const struct training *training, const struct log_record *rec
   if (validation && task->select != SELECT_NOTHING)
     fprintf(file, ",\"best_%s\":%llu", task->epochs ? "epoch" : task->unit,
             (unsigned long long)(training->best_at / (task->epochs ? training->each : 1)));
+  if (validation && training->digest[0]) fprintf(file, ",\"parameters\":\"%s\"", training->digest);
   fprintf(file, ",\"%s_per_second\":%.5g}\n", task->worked, training->speed);
   fflush(file);
+}
+
+/* Half of the SHA-256 of the networks' own hashes, by which a training that is played again is compared. */
+static bool make_digest(struct training *training, struct error *error) {
+  char hashes[TASK_NETWORKS * 64 + 1] = "", hex[65];
+  size_t used = 0;
+  for (const struct task_network *const *network = training->task->networks; *network; network++) {
+    const struct graph *graph = (*network)->graph ? (*network)->graph(training) : NULL;
+    if (!graph) continue;
+    if (!checkpoint_hash(graph, hex, error)) return false;
+    memcpy(hashes + used, hex, 64);
+    used += 64;
+  }
+  hash_hex(hashes, used, hex);
+  snprintf(training->digest, sizeof training->digest, "%.16s", hex);
+  return true;
+}
+
+/* Between validations, where train.digest_every asks for it. */
+static bool tell_digest(struct training *training, struct error *error) {
+  uint32_t every = training->options->train.digest_every;
+  if (!every || !training->run.log || training->done % every) return true;
+  if (!make_digest(training, error)) return false;
+  fprintf(training->run.log, "{\"kind\":\"digest\",\"%ss\":%llu,\"parameters\":\"%s\"}\n", training->task->unit,
+          (unsigned long long)training->done, training->digest);
+  return true;
 }
 
 static uint64_t event_step(const struct training *training) {
@@ -195,6 +223,7 @@ static bool validate(struct training *training, struct pace *pace, struct error 
     training->best = values[training->task->selected];
     training->best_at = training->done;
   }
+  if (training->run.log && !make_digest(training, error)) return false;
   record(training, &training->task->validation, values);
   tell(training);
   bool good = !training->run.folder || ((!best || trainer_save(training, "best.h5", error)) && keep_file(training, error));
@@ -229,7 +258,7 @@ static bool run_unit(struct training *training, struct pace *pace, struct error 
     return false;
   task->step(training);
   training->done++;
-  return follow_up(training, pace, error);
+  return tell_digest(training, error) && follow_up(training, pace, error);
 }
 
 /* An epoch goes on from its start alone: what was saved there stays. */

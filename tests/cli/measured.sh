@@ -58,6 +58,8 @@ run "combined" "$l2sr" evaluate scene --samplers random,oracle --set coils.maps=
   --set coils.combine=maps --output combined
 what='a table of coils combined by maps'
 says out 'maps: prescan, combined by them'
+run "its maps" "$l2sr" export combined --what maps --output maps.npy
+says out 'maps of combined/results.h5, [3, '
 run "two virtual coils" "$l2sr" evaluate scene --set coils.compress=2 --output fewer
 run "report of both" "$l2sr" report combined fewer --output coils
 what='the page of both'

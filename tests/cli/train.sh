@@ -22,6 +22,18 @@ for file in best.h5 last.h5 log.jsonl $events curves.png; do [ -s "whole/$file" 
 grep '"kind":"update"' whole/log.jsonl | grep -qv '"gradient_norm":[0-9.e-]*,' &&
   complain "an update's line lacks the gradient's norm"
 
+# ---- played again -------------------------------------------------------------------------------------------
+
+run "a short training" "$l2sr" train scene --output short --epochs 2 --set train.digest_every=3
+run "replay" "$l2sr" replay short/
+says out 'the same: 4 digests of parameters in 1 stage'
+sed '$s/"parameters":"[0-9a-f]/"parameters":"x/' short/log.jsonl >changed && mv changed short/log.jsonl
+refuse 1 'holds a training' replay short
+"$l2sr" replay short --output third >out 2>err && complain "a replay that differs: status 0"
+tried=$((tried + 1))
+grep -q '^differs first at epoch 2: parameters were x' out || complain "a replay that differs"
+rm -rf short short-replay third
+
 # ---- killed -------------------------------------------------------------------------------------------------
 
 epochs() { grep -c '"kind":"epoch"' cut/log.jsonl 2>/dev/null; }

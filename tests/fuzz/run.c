@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { INPUTS = 64, BYTES = 1 << 14 };
+enum { INPUTS = 64, BYTES = 1 << 15 };
 
 static struct input {
   size_t size;

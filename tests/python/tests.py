@@ -1325,6 +1325,60 @@ class Learning(unittest.TestCase):
             l2sr.evaluate("quickstart_l2sr", data="DATA", samplers="no_such")
 
 
+class Files(unittest.TestCase):
+    """What `l2sr import` and `export` do, from Python: tests/cli/formats.sh tries what they read and write."""
+
+    def test_arrays_go_there_and_back(self):
+        generator = np.random.default_rng(1)
+        kspace = (generator.normal(size=(2, 3, 8, 6)) + 1j * generator.normal(size=(2, 3, 8, 6))).astype(np.complex64)
+        l2sr.export(kspace, "files/there.h5")
+        np.testing.assert_array_equal(l2sr.read("files/there.h5"), kspace)
+        l2sr.export("files/there.h5", "files/there.cfl")
+        np.testing.assert_array_equal(l2sr.read("files/there.cfl", kind="kspace"), kspace)
+        image = np.abs(kspace[:, 0])
+        l2sr.export(image, "files/image.npy")
+        np.testing.assert_array_equal(np.load("files/image.npy"), image)
+
+    def test_masks_become_sequences(self):
+        mask = np.zeros(32, np.uint8)
+        mask[[3, 15, 16, 17, 30]] = 1
+        os.makedirs("files", exist_ok=True)
+        l2sr.export(mask, "files/mask.seq", tr=25, fov=200)
+        text = pathlib.Path("files/mask.seq").read_text()
+        self.assertIn("RepetitionTime 0.025", text)
+        self.assertEqual(len(re.findall(r"^\d+ 32 25000 ", text, re.MULTILINE)), 5)
+        l2sr.export(mask, "files/mask.npy")
+        np.testing.assert_array_equal(np.load("files/mask.npy"), mask)
+
+    @unittest.skipIf(importlib.util.find_spec("pypulseq") is None, "did not run: pypulseq is not installed")
+    def test_sequences_are_pulseqs(self):
+        """Its own reader and timing check, and where the lines lie."""
+        import pypulseq
+
+        mask = np.zeros(32, np.uint8)
+        mask[[0, 9, 16, 31]] = 1
+        os.makedirs("files", exist_ok=True)
+        l2sr.export(mask, "files/play.seq", fov=200)
+        sequence = pypulseq.Sequence()
+        sequence.read("files/play.seq")
+        self.assertEqual(sequence.check_timing()[1], [])
+        acquired = sequence.calculate_kspace()[0].reshape(3, -1, 32) * 0.2
+        np.testing.assert_array_equal(np.rint(acquired[1].mean(1)), np.flatnonzero(mask) - 16)
+        np.testing.assert_allclose(acquired[0], np.broadcast_to(np.arange(-16, 16), (4, 32)), atol=1e-6)
+
+    def test_refusals_say_what_to_do(self):
+        with self.assertRaisesRegex(FileNotFoundError, "gone.npy"):
+            l2sr.read("gone.npy")
+        np.save("cube.npy", np.random.default_rng(1).random((8, 9, 10)))
+        with self.assertRaisesRegex(OSError, "may be read in several ways; make a volume of it by `l2sr import"):
+            l2sr.read("cube.npy")
+        self.assertEqual(l2sr.read("cube.npy", axes="h,w,s").shape, (10, 8, 9))
+        with self.assertRaisesRegex(ValueError, "kind is 'picture'; it must be one of auto, image"):
+            l2sr.read("cube.npy", kind="picture")
+        with self.assertRaisesRegex(ValueError, "it must be a mask"):
+            l2sr.export(np.zeros((2, 2, 8, 8)), "cube.cfl")
+
+
 class Readme(unittest.TestCase):
     def test_its_lines_run(self):
         with open(os.path.join(os.environ["L2SR_SOURCE"], "README.md")) as file:

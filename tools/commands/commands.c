@@ -6,8 +6,11 @@
   X(describe)                                                                                                \
   X(inspect)                                                                                                 \
   X(phantom)                                                                                                 \
+  X(import)                                                                                                  \
+  X(export)                                                                                                  \
   X(train)                                                                                                   \
   X(sweep)                                                                                                   \
+  X(replay)                                                                                                  \
   X(evaluate)                                                                                                \
   X(render)                                                                                                  \
   X(report)                                                                                                  \

@@ -213,6 +213,7 @@ static void print_images(const struct volume *volume, const struct options *opti
   else
     printf(is_small(volume, options) ? "no: smaller than data.size %s\n" : "yes, with data.size %s\n",
            size_text(options, size));
+  if (volume->layout[0]) printf("  file holds           %s\n", volume->layout);
   printf("  come from            %s%s\n", volume->key, volume->from_kspace ? " by inverse transform" : "");
   if (volume->coils > 1) printf("  coils                %zu\n", volume->coils);
   printf("  size                 %zux%zu\n", volume->image_height, volume->image_width);
@@ -235,25 +236,39 @@ static void print_images_json(const struct volume *volume, const struct options 
            crop_start(volume->image_width, options->data.pad, shape.width));
   printf(",\"largest\":");
   json_number(stdout, volume->from_kspace ? NAN : pixels->largest);
-  printf(",\"constant\":%zu,\"not_finite\":%zu}\n", pixels->constant, pixels->not_finite);
+  printf(",\"constant\":%zu,\"not_finite\":%zu", pixels->constant, pixels->not_finite);
+  if (volume->layout[0]) json_member("layout", volume->layout);
+  printf(",\"guessed\":%s}\n", volume->guessed ? "true" : "false");
+}
+
+static void print_note(const struct call *call, const char *text) {
+  if (!call_flag(call, "json")) {
+    printf("  note: %s\n", text_shown(call->arena, text));
+    return;
+  }
+  printf("{\"type\":\"note\"");
+  json_member("text", text);
+  printf("}\n");
 }
 
 static void print_doubts(const struct call *call, const struct doubts *doubts) {
   for (int kind = 0; kind < DOUBT_KINDS; kind++) {
     const char *text = doubts_text(doubts, kind, call->arena);
-    if (text && call_flag(call, "json")) {
-      printf("{\"type\":\"note\"");
-      json_member("text", text);
-      printf("}\n");
-    } else if (text) {
-      printf("  note: %s\n", text_shown(call->arena, text));
-    }
+    if (text) print_note(call, text);
   }
+}
+
+/* What a scene would say of a file that was read by a guess. */
+static void print_guess(const struct call *call, const struct volume *of, const struct options *options) {
+  struct volume volume = volume_of(of->path);
+  struct error error;
+  if (of->guessed && !volume_open(&volume, options, &error)) print_note(call, error.text);
 }
 
 static bool show_images(const struct call *call, const struct volume *of, struct error *error) {
   struct options padded = with_padding(&call->options);
   struct volume volume = *of;
+  volume.guesses = true;
   struct pixels pixels;
   struct doubts *doubts = doubts_open(call->arena);
   void *file;
@@ -263,6 +278,7 @@ static bool show_images(const struct call *call, const struct volume *of, struct
   volume_file_close(file, &volume);
   if (!good) return false;
   (call_flag(call, "json") ? print_images_json : print_images)(&volume, &call->options, &pixels);
+  print_guess(call, &volume, &padded);
   print_doubts(call, doubts);
   return true;
 }
@@ -622,7 +638,7 @@ static const struct flag flags[] = {
 const struct command command_inspect = {
     .name = "inspect",
     .operands = "PATH",
-    .doc = "says what an HDF5 volume or a folder of volumes holds, and what a scene would use",
+    .doc = "says what a volume, a file of another program or a folder of volumes holds, and what a scene would use",
     .more = "Of a file it prints datasets, attributes, and how its images are made. Of a folder it prints "
             "the volumes of every split, what each filter leaves out, the SHA-256 of the selected names, "
             "sizes, and the number of patients in more than one split.\n"

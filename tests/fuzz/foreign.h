@@ -1,0 +1,12 @@
+/* For harnesses of formats of other programs: their inputs are files, whose bytes are changed. The parser
+ * runs in the child of L2SR_PROGRAM, as in the program: an input that ends the child must be refused by its
+ * name. */
+#ifndef L2SR_TESTS_FOREIGN_H
+#define L2SR_TESTS_FOREIGN_H
+
+#include "tests/fuzz/fuzz.h"
+
+/* Opens the file as a volume of whatever is guessed, and reads slices. */
+void foreign_read(const char *path);
+
+#endif
