@@ -88,6 +88,7 @@ case_varnet() {
   net='reconstruct.method=varnet varnet.cascades=2 varnet.channels=2 varnet.pools=2 varnet.sense_channels=2 varnet.sense_pools=2'
   train "variational network and a policy for it" $net train.method=l2s
   evaluate "variational network" $net $unet evaluate.samplers=[random,oracle]
+  train "masks learned through it" $net train.method=loupe
   train "variational network of measured k-space" $net data.source=kspace data.kspace=measured varnet.sense=maps
 }
 case_l2sr() {

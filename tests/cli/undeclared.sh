@@ -1,7 +1,8 @@
 #!/bin/sh
 # Takes every declaration of every system that trainings run away, one at a time: the guard must name it. tools/check --long
 # runs it: some hundred trainings of seconds.
-# undeclared.sh L2SR [METHOD...]
+# undeclared.sh L2SR [METHOD...]; a METHOD may have settings behind it, as 'l2s reconstruct.method=tv'. L2SR_SYSTEMS='solve_*'
+# tries the systems of such names alone.
 set -u
 . "${0%/*}/setup.sh"
 shift
@@ -18,32 +19,43 @@ pgmri: {epochs: 1, batch: 2, trajectories: 2, accumulation: 1}
 tau: {steps: 2, hidden: 8}
 lbcs: {slices: 2, candidates: 3}
 Y
-run "phantom" "$l2sr" phantom data --train 1 --val 1 --test 1 --slices 4 --size 32 --rows 64 --columns 38
+run "phantom" "$l2sr" phantom data --train 1 --val 1 --test 1 --slices 4 --size 32 --rows 64 --columns 38 --quiet
 
 # value KEY: of every line of the description
 value() { sed -n 's/.*"'"$1"'":"\([^"]*\)".*/\1/p' lists; }
 
-# uses METHOD: "SYSTEM reads|writes TABLE.column", one a line, of the training's lists
+# sets KEY=VALUE...: as flags
+sets() {
+  for set; do printf ' --set %s' "$set"; done
+}
+
+# uses METHOD KEY=VALUE...: "SYSTEM reads|writes TABLE.column", one a line, of the training's lists
 uses() {
-  "$l2sr" describe schedule scene.yaml --json --set train.method="$1" | grep '"list":' | grep -v '"stage":"evaluate"' >lists
+  method=$1
+  shift
+  "$l2sr" describe schedule scene.yaml --json --set train.method="$method" $(sets "$@") | grep '"list":' | grep -v '"stage":"evaluate"' >lists
   for kind in reads writes parts; do
     value name >names
     value $kind | paste -d ' ' names - | awk -v kind=$kind '{ for (i = 2; i <= NF; i++) print $1, kind == "reads" ? kind : "writes", $i }'
-  done | sort -u
+  done | sort -u | while read -r use; do
+    case ${use%% *} in ${L2SR_SYSTEMS:-*}) echo "$use" ;; esac
+  done
 }
 
-for method; do
+for case; do
   rm -rf whole
-  run "$method" "$l2sr" train scene.yaml --method "$method" --output whole --quiet
-  uses "$method" >uses
+  set -- $case
+  uses "$@" >uses
+  shift
+  run "$case" "$l2sr" train scene.yaml --method "$method" --output whole --quiet $(sets "$@")
   while read -r use; do
     rm -rf one
-    what="$method without $use"
+    what="$case without $use"
     tried=$((tried + 1))
-    L2SR_UNDECLARED="$use" "$l2sr" train scene.yaml --method "$method" --output one --quiet >out 2>err </dev/null
+    L2SR_UNDECLARED="$use" "$l2sr" train scene.yaml --method "$method" --output one --quiet $(sets "$@") >out 2>err </dev/null
     grep -q "system ${use%% *} did not declare its [a-z]* of column ${use##* }" err || complain "$what is not noticed"
   done <uses
-  echo "$method: $(wc -l <uses) declarations"
+  echo "$case: $(wc -l <uses) declarations"
 done
 echo "$tried tried, $failed failed"
 [ $failed = 0 ]
