@@ -306,22 +306,8 @@ static bool write_history(const struct training *training, const struct log_reco
 
 /* ---- what is carried ----------------------------------------------------------------------------------- */
 
-bool trainer_find_carried(struct training *training, struct error *error) {
-  struct arena *arena = arena_open();
-  struct schedule *unit = ARENA_NEW(arena, struct schedule, 1);
-  const struct task_list *row = training->task->lists;
-  schedule_open(unit, &component_schema);
-  for (; row < training->task->lists + TASK_LISTS; row++)
-    if (row->unit) training_fill(training, row, unit);
-  bool good = schedule_close(unit, error);
-  training->carried = unit->carried;
-  arena_close(arena);
-  return good;
-}
-
-void trainer_add_carried(const struct training *training, struct schedule *schedule) {
-  static const struct system save_carried = {.name = "save_carried", .doc = "what a unit leaves to the next"};
-  if (training->carried) schedule_add(schedule, &save_carried, NULL)->reads = training->carried;
+struct system trainer_carried(component_set columns) {
+  return (struct system){.name = "save_carried", .doc = "what a unit leaves to the next", .reads = columns};
 }
 
 /* Calls for every column that is carried: its dataset, rows, and room for it. */
@@ -360,16 +346,13 @@ static bool read_carried_column(const struct training *training, struct store *s
   return true;
 }
 
-/* The row that trainer_add_carried adds reads them. */
 static bool write_carried(const struct training *training, struct store *store, struct error *error) {
-  struct arena *arena = arena_open();
-  struct schedule *list = ARENA_NEW(arena, struct schedule, 1);
-  trainer_add_carried(training, list);
-  struct world_use before = world_enter(training_world(training), &list->system[0]);
+  struct world *world = training_world(training);
+  const struct system save = trainer_carried(training->carried);
+  struct world_use before = world_enter(world, &save);
   bool good = each_carried(training, store, write_column, error);
-  if (!good) world_idle(training_world(training));
-  world_leave(training_world(training), before);
-  arena_close(arena);
+  if (!good) world_idle(world);
+  world_leave(world, before);
   return good;
 }
 
@@ -526,7 +509,7 @@ bool trainer_open_files(struct training *training, struct error *error) {
   training->run.network = task->reconstructs ? network_chosen(training->options)->facts->text : task->network;
   training->run.selects = selects;
   if (!config->folder) return true;
-  return trainer_find_carried(training, error) && run_open(&training->run, config->resume, read_state, training, error) &&
+  return run_open(&training->run, config->resume, read_state, training, error) &&
          (!selects || run_mend_best(&training->run, training->best_at && training->best_at == training->done,
                                     write_best, training, error));
 }

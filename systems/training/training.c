@@ -58,7 +58,7 @@ static const struct schedule *list_at(const struct training *training, size_t pl
   return &training->list[place];
 }
 
-void training_fill(struct training *training, const struct task_list *row, struct schedule *schedule) {
+static void fill(struct training *training, const struct task_list *row, struct schedule *schedule) {
   for (size_t i = 0; row->rows && row->rows[i]; i++) schedule_add(schedule, row->rows[i], training);
   if (row->fill) row->fill(training, schedule);
 }
@@ -69,7 +69,7 @@ static bool build_lists(struct training *training, struct error *error) {
     if (!row[i].name || is_elsewhere(&row[i])) continue;
     schedule_open(&training->list[i], &component_schema);
     schedule_name(&training->list[i], "%s", row[i].name);
-    training_fill(training, &row[i], &training->list[i]);
+    fill(training, &row[i], &training->list[i]);
     if (!schedule_close(&training->list[i], error)) return false;
   }
   return true;
@@ -117,13 +117,28 @@ void training_note_scans(struct training *training, struct lists *lists, const c
   lists_note_scans(lists, stage, &training->validation.simulation, arena);
 }
 
+/* A unit carries a column that it reads before it writes it: an earlier unit has left it. */
+static bool find_carried(struct training *training, struct error *error) {
+  struct arena *arena = arena_open();
+  struct schedule *unit = ARENA_NEW(arena, struct schedule, 1);
+  const struct task_list *row = training->task->lists;
+  schedule_open(unit, &component_schema);
+  for (; row < training->task->lists + TASK_LISTS; row++)
+    if (row->unit) fill(training, row, unit);
+  bool good = schedule_close(unit, error);
+  training->carried = unit->carried;
+  arena_close(arena);
+  return good;
+}
+
 static bool put_carried(struct training *training, struct lists *lists, const char *stage, struct arena *arena,
                         struct error *error) {
   struct schedule *list = ARENA_NEW(arena, struct schedule, 1);
+  if (!find_carried(training, error)) return false;
+  const struct system save = trainer_carried(training->carried);
   schedule_open(list, &component_schema);
   schedule_name(list, "carried");
-  if (!trainer_find_carried(training, error)) return false;
-  trainer_add_carried(training, list);
+  if (training->carried) schedule_add(list, &save, NULL);
   lists_put(lists, stage, "for every checkpoint", list);
   return schedule_close(list, error);
 }
@@ -239,7 +254,7 @@ static bool open_files(struct training *training, struct error *error) {
   run->start = training->task->onward;
   run->reads = training->task->reads;
   run->reads_beside = training->task->reads_beside ? training->task->reads_beside(training->options) : NULL;
-  return name_origins(training, error) && trainer_open_files(training, error);
+  return name_origins(training, error) && find_carried(training, error) && trainer_open_files(training, error);
 }
 
 /* ---- all ----------------------------------------------------------------------------------------------- */

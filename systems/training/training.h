@@ -210,8 +210,6 @@ bool training_stage(struct device *device, const struct options *options,
 bool training_describe(const struct task *task, const char *stage, struct lists *lists,
                        const struct options *options, struct arena *arena, struct error *error);
 
-/* Adds the systems of a list. */
-void training_fill(struct training *training, const struct task_list *row, struct schedule *schedule);
 /* Columns of its lists over that split's world, as far as they are built. */
 component_set training_columns(const struct training *training, const struct split *split);
 /* Describes the split's simulation by the task's plan, where it decides by that sampler, without a device. */
@@ -243,10 +241,8 @@ double trainer_epochs(const struct training *training);
 
 /* Room for the values of `wanted` units. */
 bool trainer_open_history(struct training *training, struct error *error);
-/* A unit carries a column that it reads before it writes it: an earlier unit has left it, and checkpoints keep it. */
-bool trainer_find_carried(struct training *training, struct error *error);
-/* Adds what the host does with these columns for a checkpoint. */
-void trainer_add_carried(const struct training *training, struct schedule *schedule);
+/* What the host does for a checkpoint with columns that are carried. */
+struct system trainer_carried(component_set columns);
 /* Opens the folder that config names, and goes on from it. */
 bool trainer_open_files(struct training *training, struct error *error);
 
