@@ -74,9 +74,9 @@ static bool fill_order(const struct options *options, const struct acquisition *
   if (!*path)
     return fail_usage(error,
                       "learn.clone is lbcs and sampler.mask is empty; name last.h5 of train.method lbcs");
-  if (!mask_file_read(path, acquisition, mask, error)) return fail_in(error, "learn.clone lbcs");
   if (!store_open(&store, path, error)) return fail_in(error, "sampler.mask");
-  bool good = read_order(acquisition, store, arena, table, error) && check_initial(mask, table, acquisition, error);
+  bool good = read_order(acquisition, store, arena, table, error) && mask_file_read(path, acquisition, mask, error) &&
+              check_initial(mask, table, acquisition, error);
   store_close(store);
   return good || fail_in(error, "learn.clone lbcs, sampler.mask %s", path);
 }
