@@ -69,6 +69,9 @@ bool store_list(struct store *store, store_see *see, void *context, struct error
 /* Calls `see` for every attribute of the root. */
 bool store_list_attributes(struct store *store, store_see *see, void *context, struct error *error);
 
+/* Whether it was written with checksums (store_keep_sums). */
+bool store_has_sums(const struct store *store);
+
 bool store_create(struct store **store, const char *path, struct error *error);
 /* Of all that is written from now on: checksums are written with it. Whoever opens the file is refused where its
  * attributes or names are others, and whoever reads a whole dataset where its numbers are. */

@@ -21,6 +21,7 @@ struct store {
   char dataset_name[128];
   bool is_guarded; /* it may be read from */
   bool has_cache;  /* for its chunks, where a read needs them more than once */
+  bool has_sums;   /* an opened file's root has a checksum */
   bool keeps_sums; /* of a new file: checksums are written, */
   uint64_t sum;    /* and this is what the root's is up to now */
   char sum_text[SUM_TEXT]; /* the kept dataset's checksum; "": it has none */

@@ -112,11 +112,16 @@ static void add_dataset(const char *name, void *context) {
                                  text ? strlen(adding->text) : 0);
 }
 
+bool store_has_sums(const struct store *store) {
+  return store->has_sums;
+}
+
 bool store_check_names(struct store *store, struct error *error) {
   HOLD(LOCK_FILES);
   char stored[SUM_TEXT], found[SUM_TEXT];
   store_read_sum(store->file, stored);
-  if (!stored[0]) return true;
+  store->has_sums = stored[0];
+  if (!store->has_sums) return true;
   struct arena *arena = arena_open();
   struct adding adding = {.store = store, .text = arena_new(arena, STORE_TEXT_MOST)};
   bool good = store_list_attributes(store, add_attribute, &adding, error) &&

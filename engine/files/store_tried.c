@@ -174,7 +174,9 @@ static void try_missing(struct trial *trial) {
 
 bool store_try(struct store *store, void *data, struct error *error) {
   struct trial trial = {.store = store, .data = data, .below = ""};
+  struct error ignored;
   HOLD(LOCK_FILES);
+  store_check_names(store, &ignored); /* first, as the program does when it has opened the file */
   bool good =
       store_list_attributes(store, try_name, &trial, error) && store_list(store, try_name, &trial, error);
   if (good) visit(&trial, "");

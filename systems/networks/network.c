@@ -450,9 +450,11 @@ bool network_load(struct network *network, const struct network_setup *setup, co
   struct store *store;
   *network = (struct network){0};
   if (!store_open(&store, path, error)) return false;
-  bool good = open_stored(network, setup, store, take, error);
+  bool good = open_stored(network, setup, store, take, error), sums = store_has_sums(store);
   store_close(store);
   if (!good) return fail_in(error, "%s", path);
+  if (!sums)
+    log_info("%s has no checksums, as what is older or converted: a damaged number in it would not be seen", path);
   path_changed(&network->path);
   return true;
 }

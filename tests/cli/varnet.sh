@@ -34,6 +34,7 @@ run "the network's" "$l2sr" evaluate scene --reconstructor whole/best.h5 --json 
 trained=$(ssim)
 tried=$((tried + 1))
 echo "test SSIM: zero-filled $least, variational network $trained"
+! grep checksums err || complain "a trained network's numbers have no checksums"
 awk "BEGIN { exit !($trained > $least + 0.02) }" || complain "zero-filled $least and the network's $trained do not follow"
 run "few at a time" "$l2sr" evaluate scene --reconstructor whole/best.h5 --output few --set evaluate.trajectories=4 --set network.batch=2 --set world.envs=3
 run "are the same" "$l2sr" compare few/results.h5 results/results.h5
@@ -116,6 +117,7 @@ Y
   what=convert
   says out 'variational network, 2 cascades, 4 channels, 2 pools, sensitivities 2 channels, 2 pools'
   run "evaluate it" "$l2sr" evaluate scene --reconstructor published.h5 --set data.most=1
+  says err 'published.h5 has no checksums, as what is older or converted'
   run "convert back" python3 -B "$convert" published.h5 back.pt
   run "equals the first" python3 layout.py again.ckpt back.pt
 else

@@ -683,7 +683,7 @@ class Types(unittest.TestCase):
         make(num_envs=np.int64(2), autoreset_mode="same_step", copy=np.bool_(True), volumes=list(range(7)), metrics=("ssim", "psnr")).close()
         for text, wrong in (
             ("num_envs is '2'", {"num_envs": "2"}), ("num_envs is 2.5", {"num_envs": 2.5}), ("num_envs is None", {"num_envs": None}),
-            ("device is 0", {"device": 0}), ("autoreset_mode is 'now'", {"autoreset_mode": "now"}), ("SAME_STEP", {"autoreset_mode": 3}),
+            ("device is 0; .* a place as '0'", {"device": 0}), ("autoreset_mode is 'now'", {"autoreset_mode": "now"}), ("SAME_STEP", {"autoreset_mode": 3}),
             ("copy is 'no'", {"copy": "no"}), ("cuda is None", {"cuda": None}), ("mask_in_observation is 2", {"mask_in_observation": 2}),
             ("observation is", {"observation": ["standardised"]}), ("scoring is", {"scoring": 1}), ("invalid is", {"invalid": None}),
             ("convert is", {"convert": "torch"}), ("scene is 5", {"scene": 5}), ("scene is", {"scene": [SCENE]}),

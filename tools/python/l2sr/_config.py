@@ -196,6 +196,14 @@ def _set_data(config: binding.Config, data: Data, volumes: Any) -> list[Any]:
     return keep
 
 
+def _device(device: Any) -> bytes | None:
+    if device is not None and not isinstance(device, str):
+        raise ValueError(
+            f"device is {values.kind(device)}; it must be a text: a name, a kind, or a place as '0', as `l2sr info` lists them"
+        )
+    return None if device is None else values.name_bytes("device", device)
+
+
 def make_config(
     scene: Scene,
     *,
@@ -217,7 +225,7 @@ def make_config(
     config = binding.Config(
         overrides=(ctypes.c_char_p * len(lines))(*lines),
         override_count=len(lines),
-        device=None if device is None else values.name_bytes("device", device),
+        device=_device(device),
         reconstructor=values.path_bytes("reconstructor", reconstructor),
         policy=values.path_bytes("policy", policy),
     )
