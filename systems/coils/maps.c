@@ -11,7 +11,6 @@
 #include <string.h>
 
 /* Of 8 lines, maps are wrong by .05 in the median, of 12 by .02 (angle to those of 24). */
-enum { LINES_LEAST = 12 };
 
 static const struct system clear_maps = {
     .name = "clear_maps", .doc = "no coil sensitivities yet", .writes = SET(SLICE_maps), .loads = true};
@@ -99,7 +98,7 @@ static bool refuse_lines(uint32_t lines, struct error *error) {
       error,
       "coils.maps is acquired, and scans start with %u line%s; maps need %d next to each other at least: "
       "set acquisition.initial_lines to that, or coils.maps to prescan",
-      lines, plural(lines), LINES_LEAST);
+      lines, plural(lines), MAPS_LINES_LEAST);
 }
 
 /* An odd number of lines of an even number lies about the centre with one more above than the region has. */
@@ -121,7 +120,7 @@ static bool acquired_lines(const struct options *options, size_t *lines, struct 
         geometry_chosen(options)->name);
   for (size_t i = 0; good && i < count; i++) {
     *lines = centred_lines(&list[i]);
-    if (list[i].initial_lines < LINES_LEAST) good = refuse_lines(list[i].initial_lines, error);
+    if (list[i].initial_lines < MAPS_LINES_LEAST) good = refuse_lines(list[i].initial_lines, error);
     if (good && list[i].initial_lines != list[0].initial_lines)
       good = fail_usage(
           error,
