@@ -503,6 +503,9 @@ static void maps_of_mixed_coils_are_refused(void **state) {
 static void slices_without_signal_are_refused(void **state) {
   write_file(&(struct file){"a.h5", COILS, 0, 0, true});
   refuse(*state, "a.h5, slice 1: its 24x24 central samples are all zero");
+  write_file(&(struct file){"a.h5", COILS, 0, 0, false});
+  options.coils.crop = 1;
+  refuse(*state, "a.h5, slice 0: its maps are 0 everywhere: by its 24x24 central samples no pixel has an eigenvalue of coils.crop, 1,");
 }
 
 static void keys_that_do_not_go_together_are_refused(void **state) {

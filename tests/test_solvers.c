@@ -348,6 +348,7 @@ static void divergence_is_told(void **state) {
   assert_false(simulation_check(&scene.simulation, &error));
   assert_holds(error.text,
                "reconstruct.method wavelet: the image of scan 1 has pixels that are no finite numbers");
+  assert_int_equal(scene.simulation.refused, 1);
   assert_good(simulation_check(&scene.simulation, &error), &error);
   close_scene(&scene);
 }

@@ -11,7 +11,6 @@
 #include <string.h>
 
 /* Of 8 lines, maps are wrong by .05 in the median, of 12 by .02 (angle to those of 24). */
-enum { LINES_LEAST = 12 };
 
 static const struct system clear_maps = {
     .name = "clear_maps", .doc = "no coil sensitivities yet", .writes = SET(SLICE_maps), .loads = true};
@@ -99,7 +98,7 @@ static bool refuse_lines(uint32_t lines, struct error *error) {
       error,
       "coils.maps is acquired, and scans start with %u line%s; maps need %d next to each other at least: "
       "set acquisition.initial_lines to that, or coils.maps to prescan",
-      lines, plural(lines), LINES_LEAST);
+      lines, plural(lines), MAPS_LINES_LEAST);
 }
 
 /* An odd number of lines of an even number lies about the centre with one more above than the region has. */
@@ -121,7 +120,7 @@ static bool acquired_lines(const struct options *options, size_t *lines, struct 
         geometry_chosen(options)->name);
   for (size_t i = 0; good && i < count; i++) {
     *lines = centred_lines(&list[i]);
-    if (list[i].initial_lines < LINES_LEAST) good = refuse_lines(list[i].initial_lines, error);
+    if (list[i].initial_lines < MAPS_LINES_LEAST) good = refuse_lines(list[i].initial_lines, error);
     if (good && list[i].initial_lines != list[0].initial_lines)
       good = fail_usage(
           error,
@@ -186,6 +185,36 @@ static void write_ones(struct world *world, size_t row, size_t coils) {
   arena_close(arena);
 }
 
+/* Whether any coil sees anything of the slice; the first nearly always does. */
+static bool sees_anything(struct device *device, const struct espirit *espirit, size_t slice, float *plane, bool *seen,
+                          struct error *error) {
+  size_t pixels = espirit->height * espirit->width;
+  *seen = false;
+  for (size_t c = 0; !*seen && c < espirit->coils; c++) {
+    device_read(device, espirit->maps, 8 * pixels * (slice * espirit->most + c), 8 * pixels, plane);
+    if (!device_finish(device, error)) return false;
+    for (size_t i = 0; !*seen && i < 2 * pixels; i++) *seen = plane[i] != 0;
+  }
+  return true;
+}
+
+/* Maps of nothing would make images of zeros, and of coils.combine maps truths that everything equals. */
+static bool check_seen(struct device *device, const struct espirit *espirit, size_t *broken, struct error *error) {
+  struct arena *arena = arena_open();
+  float *plane = ARENA_NEW(arena, float, 2 * espirit->height * espirit->width);
+  bool good = true, seen = true;
+  for (size_t i = 0; good && seen && i < espirit->count; i++) {
+    *broken = espirit->first + i;
+    good = sees_anything(device, espirit, *broken, plane, &seen, error);
+  }
+  arena_close(arena);
+  if (!good || seen) return good;
+  return fail(error,
+              "its maps are 0 everywhere: by its %zux%zu central samples no pixel has an eigenvalue of coils.crop, %g, or more; "
+              "lower coils.crop or coils.threshold",
+              espirit->side_rows, espirit->side_columns, espirit->crop);
+}
+
 /* Of neighbours with so many coils. */
 static bool calibrate_slices(struct world *world, const struct options *options, size_t first, size_t count,
                              size_t coils, size_t *broken, struct error *error) {
@@ -207,7 +236,9 @@ static bool calibrate_slices(struct world *world, const struct options *options,
                             .sets = 1,
                             .threshold = options->coils.threshold,
                             .crop = options->coils.crop};
-  bool good = espirit_run(&espirit, world_device(world), world_kernels(world), broken, error);
+  struct device *device = world_device(world);
+  bool good = espirit_run(&espirit, device, world_kernels(world), broken, error) &&
+              check_seen(device, &espirit, broken, error);
   world_leave(world, before);
   return good;
 }

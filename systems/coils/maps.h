@@ -15,6 +15,8 @@ bool maps_check(const struct options *options, size_t coils, component_set colum
 /* "8 simulated coils, maps: prescan, combined by them", what results say of coils; "" where nothing is chosen. */
 const char *maps_text(const struct options *options, struct arena *arena);
 
+enum { MAPS_LINES_LEAST = 12 }; /* next to each other; of fewer, maps are wrong */
+
 /* Lines that maps are made of: coils.lines, or those that every scan of the scene starts with. */
 bool maps_lines(const struct options *options, size_t *lines, struct error *error);
 

@@ -554,13 +554,23 @@ static bool goes_on(const struct work *work, struct error *error) {
          fail_as(error, ERROR_STOPPED, "stopped by the program after %zu scans", work->done);
 }
 
+/* Names the slice whose image is none. */
+static bool check_images(struct work *work, const struct evaluate_run *run, struct error *error) {
+  const struct evaluation *evaluation = work->evaluation;
+  if (simulation_check(&work->simulation, error)) return true;
+  uint32_t row = work->simulation.refused;
+  if (row >= world_rows(work->simulation.world, TABLE_ENV)) return false;
+  const struct slice_name *name = &evaluation->report.names[work->scan[row] % run->slices];
+  return fail_in(error, "%s, slice %zu", evaluation->dataset.volumes[name->volume].path, name->slice);
+}
+
 /* What the host reads of a batch of scans. */
 static bool gather_batch(struct work *work, struct evaluate_run *run, size_t first, size_t envs, struct error *error) {
   struct world *world = work->simulation.world;
   const struct system save = results_of(&work->simulation);
   struct world_use before = world_enter(world, &save);
   place_scans(work, first, envs);
-  bool good = device_finish(world_device(world), error) && simulation_check(&work->simulation, error);
+  bool good = device_finish(world_device(world), error) && check_images(work, run, error);
   if (good) {
     gather_scores(work, run);
     gather_returns(work, run);

@@ -136,6 +136,7 @@ struct simulation {
   uint32_t taken;        /* actions since the begin of the running scans */
   struct rollout_rows rows;
   size_t rollout_row;    /* the row of ROLLOUT that record writes */
+  uint32_t refused; /* row of ENV whose image simulation_check refused last */
   struct handed_images handed; /* where the plan hands images over, set before its scans */
   struct pass pass;
   struct trajectory_plan trajectories;

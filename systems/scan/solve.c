@@ -137,6 +137,7 @@ bool solve_check(struct simulation *simulation, struct error *error) {
   device_read(solver->device, solver->buffer[SOLVE_REFUSED], 0, sizeof refused, &refused);
   device_fill(solver->device, solver->buffer[SOLVE_REFUSED], 0, sizeof refused, UINT32_MAX);
   if (!device_finish(solver->device, error)) return false;
+  simulation->refused = refused;
   const struct option *method = option_find(&option_table, "reconstruct.method");
   return refused == UINT32_MAX ||
          fail(error,

@@ -1,5 +1,7 @@
 #include "systems/training/minibatch.h"
 
+#include "engine/base/log.h"
+#include "systems/coils/maps.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/reconstruction.h"
 #include "systems/scan/slice_cache.h"
@@ -117,9 +119,25 @@ static bool check_sampler(const struct minibatches *batches, struct error *error
   return good;
 }
 
+/* Slices have one set of maps for all pairs: of the lines that each of them starts with. */
+static bool limit_maps(struct minibatches *batches, struct error *error) {
+  struct options *options = &batches->split->options;
+  for (size_t p = 0; options->coils.maps == MAPS_ACQUIRED && p < batches->pairs; p++) {
+    uint32_t lines = batches->pair[p].initial_lines;
+    if (lines < MAPS_LINES_LEAST)
+      return fail_usage(error,
+                        "coils.maps is acquired, and entry %zu of train.initial_accelerations starts with %u line%s; maps need "
+                        "%d next to each other at least: lower it, or set coils.maps to prescan",
+                        p + 1, lines, plural(lines), MAPS_LINES_LEAST);
+    if (lines / 2 * 2 < options->coils.lines) options->coils.lines = lines / 2 * 2;
+  }
+  return true;
+}
+
 static bool find_masks(struct minibatches *batches, struct error *error) {
   if (batches->setup.policy || batches->setup.learns) return find_scans(batches, error);
-  if (!minibatch_pairs(batches, error) || !(batches->sampler = sampler_find(batches->split->options.train.sampler, error)))
+  if (!minibatch_pairs(batches, error) || !limit_maps(batches, error) ||
+      !(batches->sampler = sampler_find(batches->split->options.train.sampler, error)))
     return false;
   if (!sampler_is_heuristic(batches->sampler))
     return fail_usage(error,

@@ -53,6 +53,18 @@ run "points, whose maps are 1" "$l2sr" train scene $image --set acquisition.geom
 # shellcheck disable=SC2086
 run "simulated coils, whose maps are ESPIRiT's" "$l2sr" train scene $image --set coils.simulate=3 --set coils.maps=prescan \
   --set varnet.sense=maps --output simulated --epochs 1 --quiet
+# maps of the lines that all scans of a mixture start with: 16 here
+mixture="$image --set coils.simulate=3 --set varnet.sense=maps --set data.most=4 --set coils.kernel=4 --epochs 1 --quiet
+  --set acquisition.initial_lines=20 --set acquisition.budget=2"
+pairs='--set train.accelerations=[1,2] --set train.initial_accelerations=[1,2]'
+# shellcheck disable=SC2086
+run "maps of acquired lines" "$l2sr" train scene $mixture $pairs --set coils.maps=acquired --output acquired
+# shellcheck disable=SC2086
+run "maps of so many lines" "$l2sr" train scene $mixture $pairs --set coils.maps=prescan --set coils.lines=16 --output prescan
+run "are the same" "$l2sr" compare acquired/last.h5 prescan/last.h5
+# shellcheck disable=SC2086
+refuse 2 'entry 1 of train.initial_accelerations starts with 4 lines; maps need 12' train scene $mixture --set coils.maps=acquired \
+  --output none
 run "a rectangle that its poolings do not divide" "$l2sr" train scene --set data.size=[40,34] --output rectangle \
   --epochs 1 --quiet
 run "an oracle" "$l2sr" evaluate scene --samplers oracle --reconstructor whole/best.h5 --set data.most=1
