@@ -116,6 +116,10 @@ void optimise_rmsprop_reference(const struct host_args *args);
 void optimise_sgd_reference(const struct host_args *args);
 void optimise_square_reference(const struct host_args *args);
 void optimise_clip_reference(const struct host_args *args);
+void hybrid_list_reference(const struct host_args *args);
+void hybrid_observe_reference(const struct host_args *args);
+void hybrid_join_reference(const struct host_args *args);
+void hybrid_normal_reference(const struct host_args *args);
 void solve_mark_reference(const struct host_args *args);
 void solve_gather_reference(const struct host_args *args);
 void solve_combine_reference(const struct host_args *args);
@@ -295,6 +299,10 @@ void optimise_rmsprop_prepare(struct host_args *args, struct random *random);
 void optimise_sgd_prepare(struct host_args *args, struct random *random);
 void optimise_square_prepare(struct host_args *args, struct random *random);
 void optimise_clip_prepare(struct host_args *args, struct random *random);
+void hybrid_list_prepare(struct host_args *args, struct random *random);
+void hybrid_observe_prepare(struct host_args *args, struct random *random);
+void hybrid_join_prepare(struct host_args *args, struct random *random);
+void hybrid_normal_prepare(struct host_args *args, struct random *random);
 void solve_mark_prepare(struct host_args *args, struct random *random);
 void solve_gather_prepare(struct host_args *args, struct random *random);
 void solve_combine_prepare(struct host_args *args, struct random *random);
@@ -351,5 +359,8 @@ void pgmri_advantage_prepare(struct host_args *args, struct random *random);
  * both axes and so wants a square, are written for. Those named direct take every size. */
 bool observe_fft_fits(size_t height, size_t width);
 bool observe_cells_fft_fits(size_t height, size_t width);
+/* Those of hybrid.cl: local memory holds a block of rows. */
+bool hybrid_fits(size_t height, size_t width);
+size_t hybrid_blocks(size_t height, size_t width); /* blocks of rows of an image: work-groups of a scan */
 
 #endif
