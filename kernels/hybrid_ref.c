@@ -127,7 +127,7 @@ void hybrid_observe_reference(const struct host_args *args) {
 static void prepare_lists(struct host_args *args, struct random *random, bool lesser) {
   uint8_t kept[1024];
   for (size_t row = 0; row < args->rows + 3; row++) {
-    uint32_t density = row % 5 + 3 * !lesser, count = 0;
+    uint32_t density = (uint32_t)(row % 5) + 3 * !lesser, count = 0;
     for (size_t n = 0; n < args->width; n++) {
       kept[n] = random_u32(random) % 8 < density && (!lesser || 2 * count < args->width);
       count += kept[n];

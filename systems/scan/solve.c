@@ -1,5 +1,6 @@
 #include "systems/scan/solve.h"
 
+#include "kernels/kernels.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/systems.h"
@@ -19,8 +20,12 @@ static size_t bytes_of(const struct solver *solver, enum solve_buffer buffer, ui
   size_t image = 8 * solver->pixels;
   switch (buffer) {
   case SOLVE_TAKEN: return solver->pixels;
-  case SOLVE_PLANES: return image * solver->coils;
-  case SOLVE_PRODUCT: return solver->mapped ? image : 0;
+  case SOLVE_LINES:
+  case SOLVE_STARTS:
+  case SOLVE_OTHERS:
+  case SOLVE_OTHER_STARTS: return solver->listed ? 4 * solver->width : 0;
+  case SOLVE_PLANES: return solver->listed ? 0 : image * solver->coils;
+  case SOLVE_PRODUCT: return solver->mapped || solver->listed ? image : 0;
   case SOLVE_SIDE: return tv ? image : 0;
   case SOLVE_SPLIT:
   case SOLVE_DUAL: return tv ? 2 * image : 0;
@@ -61,13 +66,14 @@ static bool open_buffers(struct solver *solver, uint32_t method, struct error *e
     solver->bytes[b] = bytes;
     device_fill(solver->device, solver->buffer[b], 0, bytes, b == SOLVE_REFUSED ? UINT32_MAX : 0);
   }
-  if (!solver->mapped) solver->buffer[SOLVE_PRODUCT] = solver->buffer[SOLVE_PLANES];
+  if (!solver->bytes[SOLVE_PRODUCT]) solver->buffer[SOLVE_PRODUCT] = solver->buffer[SOLVE_PLANES];
   return true;
 }
 
 /* Hybrid data are transformed on their other axis already. */
 static bool open_transforms(struct solver *solver, struct error *error) {
   size_t planes = solver->chunk * solver->coils;
+  if (solver->listed) return true;
   if (!solver->hybrid && !fft_open(&solver->data, solver->device, solver->height, solver->width, planes, error))
     return false;
   return !solver->lines ||
@@ -75,13 +81,18 @@ static bool open_transforms(struct solver *solver, struct error *error) {
 }
 
 /* That no system names. */
-static bool need_kernels(struct kernels *kernels, struct error *error) {
+static bool need_kernels(const struct solver *solver, struct kernels *kernels, struct error *error) {
+  if (solver->listed)
+    return kernel_need(kernels, "hybrid_list", error) && kernel_need(kernels, "hybrid_normal", error) &&
+           kernel_need(kernels, "solve_begin", error);
   return kernel_need(kernels, "solve_spread", error) && kernel_need(kernels, "solve_keep", error) &&
          kernel_need(kernels, "solve_begin", error);
 }
 
+static const component_set coil_columns = SET(SLICE_coil_kspace) | SET(SLICE_coil_hybrid);
+
 static bool maps_coils(const struct options *options) {
-  return (observation_chosen(options)->kspace & SET(SLICE_coil_kspace)) && options->coils.maps != MAPS_NONE;
+  return (observation_chosen(options)->kspace & coil_columns) && options->coils.maps != MAPS_NONE;
 }
 
 /* Candidates of an oracle are solved for as scans are. */
@@ -96,7 +107,7 @@ static struct solver *make_solver(const struct simulation *simulation) {
   struct arena *arena = arena_open();
   struct solver *solver = ARENA_NEW(arena, struct solver, 1);
   component_set kspace = observation_chosen(options)->kspace;
-  bool coils = kspace & SET(SLICE_coil_kspace);
+  bool coils = kspace & coil_columns, hybrid = kspace & (SET(SLICE_hybrid) | SET(SLICE_coil_hybrid));
   *solver = (struct solver){.arena = arena,
                             .device = simulation->device,
                             .options = options,
@@ -104,7 +115,8 @@ static struct solver *make_solver(const struct simulation *simulation) {
                             .width = world_width(simulation->world),
                             .pixels = world_shape(simulation->world, SHAPE_HW),
                             .coils = 1,
-                            .hybrid = kspace & SET(SLICE_hybrid),
+                            .hybrid = hybrid,
+                            .listed = observation_lists(options),
                             .mapped = maps_coils(options),
                             .lines = geometry_chosen(options)->columns};
   if (coils) solver->coils = world_shape(simulation->world, SHAPE_CHW) / solver->pixels;
@@ -115,7 +127,7 @@ static struct solver *make_solver(const struct simulation *simulation) {
 
 bool solve_open(struct simulation *simulation, struct error *error) {
   simulation->solver = make_solver(simulation);
-  return need_kernels(simulation->kernels, error) &&
+  return need_kernels(simulation->solver, simulation->kernels, error) &&
          open_buffers(simulation->solver, simulation->options->reconstruct.method, error) &&
          open_transforms(simulation->solver, error);
 }
@@ -185,8 +197,46 @@ static void spread_images(struct world *world, const struct simulation *simulati
                   arg_u32((uint32_t)solver->pixels)));
 }
 
+static unsigned kspace_of(const struct world *world) {
+  static const unsigned columns[] = {SLICE_hybrid, SLICE_kspace, SLICE_coil_hybrid, SLICE_coil_kspace};
+  for (size_t i = 0; i < 3; i++)
+    if (world_reads(world, columns[i])) return columns[i];
+  return columns[3];
+}
+
+static struct arg list_of(const struct solver *solver, enum arg_kind kind, enum solve_buffer buffer) {
+  return solve_arg(solver, kind, ELEMENT_U32, buffer);
+}
+
+/* A^H A of `image`, in place; of data, A^H y. */
+static void run_listed(struct world *world, const struct simulation *simulation, enum solve_buffer image, bool measured) {
+  const struct solver *solver = simulation->solver;
+  const struct coils coils = coils_of(world);
+  size_t blocks = hybrid_blocks(solver->height, solver->width);
+  struct arg hybrid = measured ? arg_unnamed(world_in(world, kspace_of(world))) : arg_buffer(ARG_IN, ELEMENT_C64, coils.slice.as.m);
+  kernel_run(world_kernels(world), "hybrid_normal", simulation->pass.images * blocks,
+             ARGS(coils.slice, coils.coils, list_of(solver, ARG_IN, measured ? SOLVE_LINES : SOLVE_OTHERS),
+                  list_of(solver, ARG_IN, measured ? SOLVE_STARTS : SOLVE_OTHER_STARTS), hybrid, coils.maps,
+                  world_in(world, SCENE_phase), solve_arg(solver, ARG_INOUT, ELEMENT_C64, image),
+                  arg_u32((uint32_t)simulation->pass.first), arg_u32((uint32_t)solver->coils), arg_u32(solver->mapped),
+                  arg_u32(measured)));
+}
+
+static void list_lines(struct world *world, const struct simulation *simulation) {
+  const struct solver *solver = simulation->solver;
+  const enum solve_buffer lines[] = {SOLVE_LINES, SOLVE_OTHERS}, starts[] = {SOLVE_STARTS, SOLVE_OTHER_STARTS};
+  for (uint32_t lesser = 0; lesser < 2; lesser++)
+    kernel_run(world_kernels(world), "hybrid_list", simulation->pass.images,
+               ARGS(world_in(world, ENV_mask), list_of(solver, ARG_OUT, lines[lesser]),
+                    list_of(solver, ARG_OUT, starts[lesser]), arg_u32((uint32_t)simulation->pass.first), arg_u32(lesser)));
+}
+
 void solve_normal(struct world *world, const struct simulation *simulation) {
   struct solver *solver = simulation->solver;
+  if (solver->listed) {
+    run_listed(world, simulation, SOLVE_PRODUCT, false);
+    return;
+  }
   struct fft *fft = solver->lines ? &solver->rows : &solver->data;
   cl_mem planes = solver->buffer[SOLVE_PLANES];
   struct coils coils = {0};
@@ -214,13 +264,6 @@ const struct system system_repeat_solve = {.name = "passes",
                                            .covers = TABLE_BIT(TABLE_ENV),
                                            .next = next_scans};
 
-static unsigned kspace_of(const struct world *world) {
-  static const unsigned columns[] = {SLICE_hybrid, SLICE_kspace, SLICE_coil_kspace};
-  for (size_t i = 0; i < 2; i++)
-    if (world_reads(world, columns[i])) return columns[i];
-  return columns[2];
-}
-
 static void run_scale(struct world *world, const struct simulation *simulation, const struct coils *coils,
                       struct arg kspace) {
   const struct solver *solver = simulation->solver;
@@ -231,9 +274,19 @@ static void run_scale(struct world *world, const struct simulation *simulation, 
                   arg_u32((uint32_t)solver->width), arg_u32(solver->hybrid)));
 }
 
+static void gather(struct world *world, const struct simulation *simulation, const struct coils *coils, struct arg kspace) {
+  struct solver *solver = simulation->solver;
+  kernel_run(world_kernels(world), "solve_gather", simulation->pass.images * solver->coils,
+             ARGS(coils->slice, coils->coils, kspace, solve_arg(solver, ARG_IN, ELEMENT_U8, SOLVE_TAKEN),
+                  SOLVE_OUT(solver, PLANES), arg_u32((uint32_t)simulation->pass.first), arg_u32((uint32_t)solver->coils), arg_u32(solver->mapped),
+                  arg_u32((uint32_t)solver->height), arg_u32((uint32_t)solver->width), arg_u32(solver->hybrid)));
+  fft_run(solver->hybrid ? &solver->rows : &solver->data, FFT_INVERSE, solver->buffer[SOLVE_PLANES]);
+  combine(world, simulation, coils, SOLVE_OUT(solver, RIGHT), !solver->hybrid, true);
+}
+
 static void run_data(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  struct solver *solver = simulation->solver;
+  const struct solver *solver = simulation->solver;
   size_t actions = world_shape(world, SHAPE_A);
   uint32_t first = (uint32_t)simulation->pass.first;
   const struct coils coils = coils_of(world);
@@ -242,12 +295,12 @@ static void run_data(struct world *world, void *context) {
              ARGS(world_in(world, ENV_mask), world_in(world, SCENE_cells),
                   solve_arg(solver, ARG_OUT, ELEMENT_U8, SOLVE_TAKEN), arg_u32(first), arg_u32((uint32_t)actions),
                   arg_u32((uint32_t)(solver->pixels / actions))));
-  kernel_run(world_kernels(world), "solve_gather", simulation->pass.images * solver->coils,
-             ARGS(coils.slice, coils.coils, kspace, solve_arg(solver, ARG_IN, ELEMENT_U8, SOLVE_TAKEN),
-                  SOLVE_OUT(solver, PLANES), arg_u32(first), arg_u32((uint32_t)solver->coils), arg_u32(solver->mapped),
-                  arg_u32((uint32_t)solver->height), arg_u32((uint32_t)solver->width), arg_u32(solver->hybrid)));
-  fft_run(solver->hybrid ? &solver->rows : &solver->data, FFT_INVERSE, solver->buffer[SOLVE_PLANES]);
-  combine(world, simulation, &coils, SOLVE_OUT(solver, RIGHT), !solver->hybrid, true);
+  if (solver->listed) {
+    list_lines(world, simulation);
+    run_listed(world, simulation, SOLVE_RIGHT, true);
+  } else {
+    gather(world, simulation, &coils, kspace);
+  }
   if (solver->options->reconstruct.method != RECONSTRUCT_CG_SENSE) run_scale(world, simulation, &coils, kspace);
   world_touch(world, 0, SET(RECONSTRUCTOR_data));
 }

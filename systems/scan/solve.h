@@ -19,6 +19,10 @@
 
 enum solve_buffer {
   SOLVE_TAKEN,     /* U8: acquired cells */
+  SOLVE_LINES,     /* U32: of hybrid data, lists of lines (kernels/hybrid.cl): those that are acquired */
+  SOLVE_STARTS,
+  SOLVE_OTHERS,    /* and those that are not, where they are fewer */
+  SOLVE_OTHER_STARTS,
   SOLVE_PLANES,    /* of all coils */
   SOLVE_RIGHT,     /* A^H y */
   SOLVE_PRODUCT,   /* A^H A of the direction; where there is one coil, the planes */
@@ -56,7 +60,8 @@ struct solver {
   struct device *device;
   const struct options *options;
   size_t height, width, pixels, coils, chunk; /* scans at a time */
-  bool hybrid;                                /* the data are SLICE.hybrid */
+  bool hybrid;                                /* the data are SLICE.hybrid, or of coils */
+  bool listed;                                /* they are looked up line by line: there are no planes */
   bool mapped;                                /* coils are known by SLICE.maps */
   bool lines;                                 /* whole columns are acquired: planes are transformed along rows alone */
   struct fft data, rows;
