@@ -268,6 +268,27 @@ GROUP_OF_SCAN solve_begin(__global const float2 *restrict right, __global const 
 /* The step along the direction: residual squared over direction times product. */
 INLINE float step_of(float square, float along) { return along != 0.0f ? square / along : 0.0f; }
 
+/* Pixels that an item takes together, [first, last): a GPU's neighbours take neighbouring pixels; a CPU's items take parts of
+ * the image, and eight numbers at a time. */
+#ifdef L2SR_NVIDIA
+#define STEP GROUP
+typedef float2 several;
+#define FIRST(item, pixels) (item)
+#define LAST(item, pixels) (pixels)
+#define TAKE(from, i, pixels) (from)[i]
+#define GIVE(to, i, pixels, value) (to)[i] = (value)
+#define TOTAL(sum) ((sum).x + (sum).y)
+#else
+#define STEP 4u
+typedef float8 several;
+#define SHARE(pixels) (((pixels) + STEP * GROUP - 1u) / (STEP * GROUP) * STEP)
+#define FIRST(item, pixels) ((item) * SHARE(pixels))
+#define LAST(item, pixels) min(FIRST((item) + 1u, pixels), pixels)
+#define TAKE(from, i, pixels) load_eight((__global const float *)(from), 2u * (i), 2u * (pixels))
+#define GIVE(to, i, pixels, value) store_eight((__global float *)(to), 2u * (i), 2u * (pixels), value)
+#define TOTAL(sum) (((sum).s0 + (sum).s1 + (sum).s2 + (sum).s3) + ((sum).s4 + (sum).s5 + (sum).s6 + (sum).s7))
+#endif
+
 /* A step for (A^H A + weight) x = right. product: A^H A direction; then the next direction. */
 GROUP_OF_SCAN solve_conjugate(__global float2 *restrict product, __global float2 *restrict direction,
                               __global float2 *restrict solution, __global float2 *restrict residual,
@@ -280,29 +301,29 @@ GROUP_OF_SCAN solve_conjugate(__global float2 *restrict product, __global float2
   __global float2 *q = product + start, *p = direction + start, *x = solution + start, *r = residual + start;
   float4 value = values[row], count = counts[row];
   if (count.w > 0.0f) return;
-  float sum = 0.0f;
-  for (uint i = item; i < pixels; i += GROUP) {
-    float2 a = p[i], b = q[i] + weight * a;
-    sum += a.x * b.x + a.y * b.y;
+  uint first = FIRST(item, pixels), last = LAST(item, pixels);
+  several sum = 0.0f;
+  for (uint i = first; i < last; i += STEP) {
+    several a = TAKE(p, i, pixels);
+    sum += a * (TAKE(q, i, pixels) + weight * a);
   }
-  float step = step_of(value.x, group_sum(sum, scratch));
+  float step = step_of(value.x, group_sum(TOTAL(sum), scratch));
   sum = 0.0f;
-  for (uint i = item; i < pixels; i += GROUP) {
-    float2 a = p[i], rest = r[i] - step * (q[i] + weight * a);
-    x[i] += step * a;
-    r[i] = rest;
-    sum += square_of(rest);
+  for (uint i = first; i < last; i += STEP) {
+    several a = TAKE(p, i, pixels), rest = TAKE(r, i, pixels) - step * (TAKE(q, i, pixels) + weight * a);
+    GIVE(x, i, pixels, TAKE(x, i, pixels) + step * a);
+    GIVE(r, i, pixels, rest);
+    sum += rest * rest;
   }
-  sum = group_sum(sum, scratch);
-  float turn = sum / value.x;
-  for (uint i = item; i < pixels; i += GROUP) {
-    float2 next = r[i] + turn * p[i];
-    p[i] = next;
-    q[i] = next;
+  float square = group_sum(TOTAL(sum), scratch), turn = square / value.x;
+  for (uint i = first; i < last; i += STEP) {
+    several next = TAKE(r, i, pixels) + turn * TAKE(p, i, pixels);
+    GIVE(p, i, pixels, next);
+    GIVE(q, i, pixels, next);
   }
   if (item == 0u) {
-    values[row] = (float4)(sum, value.y, value.z, value.w);
-    counts[row] = (float4)(count.x + 1.0f, count.y + 1.0f, 0.0f, sum <= value.y ? 1.0f : 0.0f);
+    values[row] = (float4)(square, value.y, value.z, value.w);
+    counts[row] = (float4)(count.x + 1.0f, count.y + 1.0f, 0.0f, square <= value.y ? 1.0f : 0.0f);
   }
 }
 
