@@ -33,7 +33,10 @@ typedef float4 strip;
 #endif
 #define BLOCKS ((HEIGHT + BLOCK - 1) / BLOCK)
 #define LINES_MOST ((WIDTH + 1) / 2) /* that local memory has room for */
-#define OWN ((PART * BLOCK + GROUP - 1) / GROUP) /* pairs of a place and a row that an item has */
+#define OWN ((PART * BLOCK + GROUP - 1) / GROUP) /* pairs of a place and a row that an item has; rows past the last are that one */
+#define PLACE(o) (((uint)get_local_id(0) + (o) * GROUP) / BLOCK)
+#define ROW(o) (((uint)get_local_id(0) + (o) * GROUP) % BLOCK)
+#define NEAR(row) min((uint)(row), HEIGHT - 1u)
 
 INLINE void transform1(float2 *v) { (void)v; }
 INLINE void transform2(float2 *v) {
@@ -200,12 +203,12 @@ GROUP_OF_BLOCK hybrid_observe(__global const uint *restrict slice, __global cons
     size_t plane = ((size_t)at * most + coil) * PIXELS;
     sum_data(hybrid + plane, &list, top, turn, line, sums);
     for (uint o = 0u; o < OWN; o++) {
-      uint task = item + o * GROUP, y = task % BLOCK, place = task / BLOCK;
+      uint y = ROW(o), place = PLACE(o);
       float2 v[SPLIT];
-      if (place >= PART || top + y >= HEIGHT) continue;
+      if (place >= PART) continue;
       to_pixels(sums, place, y, v);
       for (uint j = 0u; j < SPLIT; j++) {
-        float2 map = mapped ? maps[plane + pixel_of(top + y, place + PART * j)] : v[j];
+        float2 map = mapped ? maps[plane + pixel_of(NEAR(top + y), place + PART * j)] : v[j];
         if (mapped) square[o][j] += map.x * map.x + map.y * map.y;
         sum[o][j] += conj_times(map, v[j]);
       }
@@ -213,7 +216,7 @@ GROUP_OF_BLOCK hybrid_observe(__global const uint *restrict slice, __global cons
   }
   moments seen = {0.0f, 0.0f, 0.0f};
   for (uint o = 0u; o < OWN; o++) {
-    uint task = item + o * GROUP, y = task % BLOCK, place = task / BLOCK;
+    uint y = ROW(o), place = PLACE(o);
     if (place >= PART || top + y >= HEIGHT) continue;
     for (uint j = 0u; j < SPLIT; j++) {
       float value = observed_of(sum[o][j], square[o][j], mapped);
@@ -254,7 +257,7 @@ GROUP_OF_BLOCK hybrid_normal(__global const uint *restrict slice, __global const
   __local strip sums[2 * WIDTH], line[2 * LINES_MOST];
   __local float2 turn[WIDTH];
   __local lists list;
-  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  uint row = (uint)get_group_id(0);
   if (row >= rows) return;
   uint scan = row / BLOCKS, top = row % BLOCKS * BLOCK, at = slice[first + scan];
   uint count = mapped ? min(coils[at], most) : 1u;
@@ -270,13 +273,12 @@ GROUP_OF_BLOCK hybrid_normal(__global const uint *restrict slice, __global const
       sum_data(hybrid + plane, &list, top, turn, line, sums);
     } else {
       for (uint o = 0u; o < OWN; o++) {
-        uint task = item + o * GROUP, y = task % BLOCK, place = task / BLOCK;
+        uint y = ROW(o), place = PLACE(o);
         float2 v[SPLIT];
         if (place >= PART) continue;
         for (uint j = 0u; j < SPLIT; j++) {
-          uint pixel = pixel_of(top + y, place + PART * j);
-          v[j] = top + y < HEIGHT ? own[pixel] : (float2)(0.0f, 0.0f);
-          if (mapped && top + y < HEIGHT) v[j] = times(maps[plane + pixel], v[j]);
+          uint pixel = pixel_of(NEAR(top + y), place + PART * j);
+          v[j] = mapped ? times(maps[plane + pixel], own[pixel]) : own[pixel];
         }
         from_pixels(v, place, y, sums);
       }
@@ -287,19 +289,19 @@ GROUP_OF_BLOCK hybrid_normal(__global const uint *restrict slice, __global const
       barrier(CLK_LOCAL_MEM_FENCE);
     }
     for (uint o = 0u; o < OWN; o++) {
-      uint task = item + o * GROUP, y = task % BLOCK, place = task / BLOCK;
+      uint y = ROW(o), place = PLACE(o);
       float2 v[SPLIT];
-      if (place >= PART || top + y >= HEIGHT) continue;
+      if (place >= PART) continue;
       to_pixels(sums, place, y, v);
       for (uint j = 0u; j < SPLIT; j++) {
-        uint pixel = pixel_of(top + y, place + PART * j);
+        uint pixel = pixel_of(NEAR(top + y), place + PART * j);
         float2 map = mapped ? maps[plane + pixel] : (float2)(1.0f, 0.0f);
         sum[o][j] += conj_times(map, list.start[SPLIT + 1] ? times(map, own[pixel]) - v[j] : v[j]);
       }
     }
   }
   for (uint o = 0u; o < OWN; o++) {
-    uint task = item + o * GROUP, y = task % BLOCK, place = task / BLOCK;
+    uint y = ROW(o), place = PLACE(o);
     if (place >= PART || top + y >= HEIGHT) continue;
     for (uint j = 0u; j < SPLIT; j++) own[pixel_of(top + y, place + PART * j)] = scale * sum[o][j];
   }
