@@ -270,15 +270,7 @@ INLINE float step_of(float square, float along) { return along != 0.0f ? square 
 
 /* Pixels that an item takes together, [first, last): a GPU's neighbours take neighbouring pixels; a CPU's items take parts of
  * the image, and eight numbers at a time. */
-#ifdef L2SR_NVIDIA
-#define STEP GROUP
-typedef float2 several;
-#define FIRST(item, pixels) (item)
-#define LAST(item, pixels) (pixels)
-#define TAKE(from, i, pixels) (from)[i]
-#define GIVE(to, i, pixels, value) (to)[i] = (value)
-#define TOTAL(sum) ((sum).x + (sum).y)
-#else
+#if defined(__x86_64__) || defined(__aarch64__)
 #define STEP 4u
 typedef float8 several;
 #define SHARE(pixels) (((pixels) + STEP * GROUP - 1u) / (STEP * GROUP) * STEP)
@@ -287,6 +279,14 @@ typedef float8 several;
 #define TAKE(from, i, pixels) load_eight((__global const float *)(from), 2u * (i), 2u * (pixels))
 #define GIVE(to, i, pixels, value) store_eight((__global float *)(to), 2u * (i), 2u * (pixels), value)
 #define TOTAL(sum) (((sum).s0 + (sum).s1 + (sum).s2 + (sum).s3) + ((sum).s4 + (sum).s5 + (sum).s6 + (sum).s7))
+#else
+#define STEP GROUP
+typedef float2 several;
+#define FIRST(item, pixels) (item)
+#define LAST(item, pixels) (pixels)
+#define TAKE(from, i, pixels) (from)[i]
+#define GIVE(to, i, pixels, value) (to)[i] = (value)
+#define TOTAL(sum) ((sum).x + (sum).y)
 #endif
 
 /* A step for (A^H A + weight) x = right. product: A^H A direction; then the next direction. */

@@ -11,12 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static const size_t lines_most = (size_t)128
+static const size_t lines_most = (size_t)256
                                  << 20; /* bytes of transformed lags: how many slices go together */
 static const size_t cpu_most = (size_t)32 << 20, gpu_most = (size_t)256 << 20; /* of the pixels' matrices: what a cache
                                                                                      holds, or keeps a GPU busy */
 
 enum { WORKERS_MOST = 64 };
+enum { FEW_COILS = 16, PIXELS_A_GROUP = 4 }; /* of espirit_solve_few (kernels/espirit.cl) */
 
 /* What finds the eigenvectors of one matrix after the other. */
 struct worker {
@@ -232,11 +233,24 @@ static void run_pixels(struct batch *batch, size_t start, size_t count) {
            arg_f32((float)own->crop)));
 }
 
+/* All pixels of few coils at once. */
+static void run_few(struct batch *batch, size_t pixels) {
+  const struct espirit *own = batch->espirit;
+  kernel_run(
+      batch->kernels, "espirit_solve_few", (pixels + PIXELS_A_GROUP - 1) / PIXELS_A_GROUP,
+      ARGS(arg_buffer(ARG_IN, ELEMENT_C64, batch->lines), arg_buffer(ARG_IN, ELEMENT_C64, batch->reference),
+           arg_buffer(ARG_INOUT, ELEMENT_C64, own->maps), arg_u32((uint32_t)own->coils), arg_u32((uint32_t)own->kernel),
+           arg_u32((uint32_t)own->sets), arg_u32((uint32_t)own->slices), arg_u32((uint32_t)own->most),
+           arg_u32((uint32_t)batch->first), arg_u32((uint32_t)own->height), arg_u32((uint32_t)own->width),
+           arg_u32((uint32_t)pixels), arg_f32((float)own->crop)));
+}
+
 static bool run_batch(struct batch *batch, size_t *broken, struct error *error) {
   size_t pixels = batch->count * batch->espirit->height * batch->espirit->width;
   if (!take_region(batch, broken, error) || !take_kernels(batch, error)) return false;
   run_lags(batch);
-  for (size_t start = 0; start < pixels; start += batch->chunk)
+  if (batch->espirit->coils <= FEW_COILS) run_few(batch, pixels);
+  for (size_t start = 0; batch->espirit->coils > FEW_COILS && start < pixels; start += batch->chunk)
     run_pixels(batch, start, pixels - start < batch->chunk ? pixels - start : batch->chunk);
   return device_finish(batch->device, error);
 }
@@ -259,6 +273,7 @@ static void size_batch(struct batch *batch) {
   bool gpu = batch->device->facts.kind & CL_DEVICE_TYPE_GPU;
   batch->chunk = (gpu ? gpu_most : cpu_most) / (8 * batch->entries) / 64 * 64;
   if (batch->chunk > batch->room * pixels) batch->chunk = batch->room * pixels;
+  if (own->coils <= FEW_COILS) batch->chunk = 1; /* which keep their matrices in registers */
 }
 
 struct need {
@@ -316,8 +331,8 @@ static bool open_host(struct batch *batch, struct error *error) {
 }
 
 static bool open_batch(struct batch *batch, struct error *error) {
-  static const char *const kernels[] = {"espirit_region", "espirit_gram", "espirit_lags", "espirit_rows",
-                                        "espirit_solve"};
+  const char *const kernels[] = {"espirit_region", "espirit_gram", "espirit_lags", "espirit_rows",
+                                        batch->espirit->coils > FEW_COILS ? "espirit_solve" : "espirit_solve_few"};
   struct need need[NEEDS];
   batch->arena = arena_open();
   size_batch(batch);
