@@ -246,22 +246,36 @@ __kernel void hybrid_join(__global const float4 *restrict parts, __global float 
 
 /* ---- least squares ----------------------------------------------------------------------------------------- */
 
-/* An image's own A^H A, in place, or of the data A^H y where `measured` says so: A is maps of coils, the transform and the
+/* A pixel's conj(p) q, its real part, and |p|^2 or where `differs` says so, |p - p before|^2 on both axes, around the edges. */
+INLINE float2 energy_of(__global const float2 *image, uint row, uint pixel, float2 q, uint differs) {
+  float2 p = image[pixel], gap = p, down = (float2)(0.0f, 0.0f);
+  if (differs) {
+    gap = p - image[pixel - row * WIDTH ? pixel - 1u : pixel + WIDTH - 1u];
+    down = p - image[row ? pixel - WIDTH : pixel + (HEIGHT - 1u) * WIDTH];
+  }
+  return (float2)(p.x * q.x + p.y * q.y, gap.x * gap.x + gap.y * gap.y + down.x * down.x + down.y * down.y);
+}
+
+/* `product` = A^H A of an image, or of the data A^H y where `measured` says so: A is maps of coils, the transform and the
  * scan's lines (kernels/solve.cl). From lines that are not acquired, what they add to the sum of squared maps is taken off.
- * With mapped 0 there is one coil, and its map is 1. A row is a block of a scan of the chunk from `first` on. */
+ * With mapped 0 there is one coil, and its map is 1. `parts`: energy_of of every block; of data, 0. A row is a block of a scan
+ * of the chunk from `first` on. */
 GROUP_OF_BLOCK hybrid_normal(__global const uint *restrict slice, __global const uint *restrict coils,
                              __global const uint *restrict lines, __global const uint *restrict starts,
                              __global const float2 *restrict hybrid, __global const float2 *restrict maps,
-                             __global const float2 *restrict phase, __global float2 *restrict image, uint first,
-                             uint most, uint mapped, uint measured, uint rows) {
+                             __global const float2 *restrict phase, __global const float2 *restrict image,
+                             __global float2 *restrict product, __global float2 *restrict parts, uint first, uint most,
+                             uint mapped, uint measured, uint differs, uint rows) {
   __local strip sums[2 * WIDTH], line[2 * LINES_MOST];
   __local float2 turn[WIDTH];
   __local lists list;
+  __local float scratch[GROUP];
   uint row = (uint)get_group_id(0);
   if (row >= rows) return;
   uint scan = row / BLOCKS, top = row % BLOCKS * BLOCK, at = slice[first + scan];
   uint count = mapped ? min(coils[at], most) : 1u;
-  __global float2 *own = image + (size_t)scan * PIXELS;
+  __global const float2 *own = image + (size_t)scan * PIXELS;
+  __global float2 *to = product + (size_t)scan * PIXELS;
   float scale = measured ? 1.0f / sqrt((float)WIDTH) : 1.0f;
   float2 sum[OWN][SPLIT];
   for (uint o = 0u; o < OWN; o++)
@@ -300,9 +314,16 @@ GROUP_OF_BLOCK hybrid_normal(__global const uint *restrict slice, __global const
       }
     }
   }
+  float2 energy = (float2)(0.0f, 0.0f);
   for (uint o = 0u; o < OWN; o++) {
     uint y = ROW(o), place = PLACE(o);
     if (place >= PART || top + y >= HEIGHT) continue;
-    for (uint j = 0u; j < SPLIT; j++) own[pixel_of(top + y, place + PART * j)] = scale * sum[o][j];
+    for (uint j = 0u; j < SPLIT; j++) {
+      uint pixel = pixel_of(top + y, place + PART * j);
+      to[pixel] = scale * sum[o][j];
+      if (!measured) energy += energy_of(own, top + y, pixel, sum[o][j], differs);
+    }
   }
+  float along = group_sum(energy.x, scratch), gap = group_sum(energy.y, scratch);
+  if (get_local_id(0) == 0) parts[row] = (float2)(along, gap);
 }

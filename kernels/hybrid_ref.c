@@ -184,18 +184,26 @@ static void there_and_back(size_t width, const uint8_t *kept, const value *from,
   }
 }
 
-static void normal_row(const struct host_args *args, struct observed *own, size_t scan, size_t y) {
-  uint32_t first = args->value[8].u, most = args->value[9].u, mapped = args->value[10].u, measured = args->value[11].u;
+/* |p|^2, or of the differences to the pixels before. */
+static double gap_of(const struct host_args *args, const float *image, size_t y, size_t x) {
+  size_t height = args->height, width = args->width;
+  value p = get(image, y * width + x), along = p - get(image, y * width + (x + width - 1) % width),
+        down = p - get(image, (y + height - 1) % height * width + x);
+  return args->value[14].u ? pow(cabs(along), 2) + pow(cabs(down), 2) : pow(cabs(p), 2);
+}
+
+static void normal_row(const struct host_args *args, struct observed *own, size_t scan, size_t y, double *energy) {
+  uint32_t first = args->value[10].u, most = args->value[11].u, mapped = args->value[12].u, measured = args->value[13].u;
   size_t slice = ((const uint32_t *)args->in[0])[first + scan], width = args->width, pixels = width * args->height;
   const uint32_t *starts = (const uint32_t *)args->in[3] + scan * width;
   uint32_t coils = mapped ? ((const uint32_t *)args->in[1])[slice] : 1, others = starts[classes_of(width) + 1];
-  float *image = (float *)args->out[7] + 2 * (scan * pixels + y * width);
+  const float *image = (const float *)args->in[7] + 2 * scan * pixels;
   value spread[1024];
   *own = (struct observed){0};
   read_list(args, scan, own->kept);
   for (uint32_t coil = 0; coil < coils && coil < most; coil++) {
     const float *maps = (const float *)args->in[5] + 2 * ((slice * most + coil) * pixels + y * width);
-    for (size_t x = 0; x < width; x++) spread[x] = (mapped ? get(maps, x) : 1) * get(image, x);
+    for (size_t x = 0; x < width; x++) spread[x] = (mapped ? get(maps, x) : 1) * get(image, y * width + x);
     if (measured)
       image_row(args, own->kept, slice * most + coil, y, own->row);
     else
@@ -204,17 +212,23 @@ static void normal_row(const struct host_args *args, struct observed *own, size_
       own->sum[x] += (mapped ? conj(get(maps, x)) : 1) * (others ? spread[x] - own->row[x] : own->row[x]);
   }
   for (size_t x = 0; x < width; x++) {
-    image[2 * x] = (float)creal(own->sum[x]);
-    image[2 * x + 1] = (float)cimag(own->sum[x]);
+    float *to = (float *)args->out[8] + 2 * (scan * pixels + y * width + x);
+    to[0] = (float)creal(own->sum[x]);
+    to[1] = (float)cimag(own->sum[x]);
+    energy[0] += measured ? 0 : creal(conj(get(image, y * width + x)) * own->sum[x]);
+    energy[1] += measured ? 0 : gap_of(args, image, y, x);
   }
 }
 
 void hybrid_normal_reference(const struct host_args *args) {
   size_t blocks = hybrid_blocks(args->height, args->width), rows = args->width <= 448 ? 8 : 4;
   struct observed *own = malloc(sizeof *own);
-  for (size_t row = 0; own && row < args->rows; row++)
+  for (size_t row = 0; own && row < args->rows; row++) {
+    double energy[2] = {0, 0};
     for (size_t y = row % blocks * rows; y < (row % blocks + 1) * rows && y < args->height; y++)
-      normal_row(args, own, row / blocks, y);
+      normal_row(args, own, row / blocks, y, energy);
+    for (int k = 0; k < 2; k++) ((float *)args->out[9])[2 * row + (size_t)k] = (float)energy[k];
+  }
   free(own);
 }
 
@@ -222,8 +236,9 @@ void hybrid_normal_reference(const struct host_args *args) {
 void hybrid_normal_prepare(struct host_args *args, struct random *random) {
   bool measured = args->rows % 7 == 0;
   prepare_lists(args, random, !measured);
-  args->value[8].u = 1;
-  args->value[9].u = 3;
-  args->value[10].u = args->width % 3 > 0;
-  args->value[11].u = measured;
+  args->value[10].u = 1;
+  args->value[11].u = 3;
+  args->value[12].u = args->width % 3 > 0;
+  args->value[13].u = measured;
+  args->value[14].u = args->width % 4 > 0;
 }

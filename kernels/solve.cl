@@ -289,11 +289,20 @@ typedef float2 several;
 #define TOTAL(sum) ((sum).x + (sum).y)
 #endif
 
-/* A step for (A^H A + weight) x = right. product: A^H A direction; then the next direction. */
+/* <direction, (A^H A + weight G^H G) direction> of the parts of a scan's blocks (kernels/hybrid.cl), G the identity or the
+ * differences. Every item of the group must call it. */
+INLINE float along_of(__global const float2 *parts, uint blocks, float weight, __local float *scratch) {
+  float sum = 0.0f;
+  for (uint i = (uint)get_local_id(0); i < blocks; i += GROUP) sum += parts[i].x + weight * parts[i].y;
+  return group_sum(sum, scratch);
+}
+
+/* A step for (A^H A + weight) x = right. product: A^H A direction. Where its blocks have parts, they are `parts`; else blocks
+ * is 0, and product becomes the next direction. */
 GROUP_OF_SCAN solve_conjugate(__global float2 *restrict product, __global float2 *restrict direction,
                               __global float2 *restrict solution, __global float2 *restrict residual,
-                              __global float4 *restrict values, __global float4 *restrict counts, float weight,
-                              uint pixels, uint rows) {
+                              __global const float2 *restrict parts, __global float4 *restrict values,
+                              __global float4 *restrict counts, float weight, uint pixels, uint blocks, uint rows) {
   __local float scratch[GROUP];
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
   if (row >= rows) return;
@@ -303,11 +312,12 @@ GROUP_OF_SCAN solve_conjugate(__global float2 *restrict product, __global float2
   if (count.w > 0.0f) return;
   uint first = FIRST(item, pixels), last = LAST(item, pixels);
   several sum = 0.0f;
-  for (uint i = first; i < last; i += STEP) {
+  for (uint i = first; i < last && !blocks; i += STEP) {
     several a = TAKE(p, i, pixels);
     sum += a * (TAKE(q, i, pixels) + weight * a);
   }
-  float step = step_of(value.x, group_sum(TOTAL(sum), scratch));
+  float along = blocks ? along_of(parts + (size_t)row * blocks, blocks, weight, scratch) : group_sum(TOTAL(sum), scratch);
+  float step = step_of(value.x, along);
   sum = 0.0f;
   for (uint i = first; i < last; i += STEP) {
     several a = TAKE(p, i, pixels), rest = TAKE(r, i, pixels) - step * (TAKE(q, i, pixels) + weight * a);
@@ -319,7 +329,7 @@ GROUP_OF_SCAN solve_conjugate(__global float2 *restrict product, __global float2
   for (uint i = first; i < last; i += STEP) {
     several next = TAKE(r, i, pixels) + turn * TAKE(p, i, pixels);
     GIVE(p, i, pixels, next);
-    GIVE(q, i, pixels, next);
+    if (!blocks) GIVE(q, i, pixels, next);
   }
   if (item == 0u) {
     values[row] = (float4)(square, value.y, value.z, value.w);
@@ -349,93 +359,111 @@ INLINE float2 laplacian(__global const float2 *p, around at) {
   return 4.0f * p[at.here] - p[at.left] - p[at.up] - p[at.after] - p[at.below];
 }
 
-/* G^H of split less dual. */
-INLINE float2 divergence(__global const float2 *split, __global const float2 *dual, around at, uint pixels) {
-  float2 along = split[at.here] - dual[at.here] - split[at.after] + dual[at.after];
-  float2 down = split[pixels + at.here] - dual[pixels + at.here] - split[pixels + at.below] + dual[pixels + at.below];
-  return along + down;
+/* What is held of both differences: split and dual are `part` of it and the rest. */
+INLINE float part_of(float2 along, float2 down, float threshold) {
+  float size = sqrt(square_of(along) + square_of(down));
+  return size > threshold ? 1.0f - threshold / size : 0.0f;
 }
 
-/* split and dual of the differences of x, over-relaxed; shrinks both axes together. */
-INLINE void split_round(__global const float2 *x, __global float2 *split, __global float2 *dual, float threshold,
-                        uint height, uint width) {
+/* G^H of split less dual. */
+INLINE float2 divergence(__global const float2 *held, around at, float threshold, uint pixels) {
+  float2 along = held[at.here], down = held[pixels + at.here], after = held[at.after], below = held[pixels + at.below];
+  float here = 2.0f * part_of(along, down, threshold) - 1.0f;
+  float right = 2.0f * part_of(after, held[pixels + at.after], threshold) - 1.0f;
+  float under = 2.0f * part_of(held[at.below], below, threshold) - 1.0f;
+  return here * (along + down) - right * after - under * below;
+}
+
+/* Of the differences of x, over-relaxed, and dual: what split and dual of the next round are made of. */
+INLINE void hold_round(__global const float2 *x, __global float2 *held, float threshold, uint height, uint width) {
   uint pixels = height * width;
   for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
     around at = around_of(i, height, width);
-    float2 along = RELAXATION * (x[i] - x[at.left]) + (1.0f - RELAXATION) * split[i] + dual[i];
-    float2 down =
-        RELAXATION * (x[i] - x[at.up]) + (1.0f - RELAXATION) * split[pixels + i] + dual[pixels + i];
-    float size = sqrt(square_of(along) + square_of(down)), part = size > threshold ? 1.0f - threshold / size : 0.0f;
-    split[i] = part * along;
-    split[pixels + i] = part * down;
-    dual[i] = along - part * along;
-    dual[pixels + i] = down - part * down;
+    float2 along = held[i], down = held[pixels + i];
+    float kept = 1.0f - RELAXATION * part_of(along, down, threshold);
+    held[i] = RELAXATION * (x[i] - x[at.left]) + kept * along;
+    held[pixels + i] = RELAXATION * (x[i] - x[at.up]) + kept * down;
   }
 }
 
+/* A step of conjugate gradients; returns the square of the residual. Every item of the group must call it. */
+INLINE float total_step(__global const float2 *q, __global const float2 *p, __global float2 *x, __global float2 *r, float step,
+                        float rho, uint height, uint width, __local float *scratch) {
+  float sum = 0.0f;
+  for (uint i = (uint)get_local_id(0); i < height * width; i += GROUP) {
+    float2 rest = r[i] - step * (q[i] + rho * laplacian(p, around_of(i, height, width)));
+    x[i] += step * p[i];
+    r[i] = rest;
+    sum += square_of(rest);
+  }
+  return group_sum(sum, scratch);
+}
+
+/* <p, (A^H A + rho G^H G) p>, q = A^H A p. Every item of the group must call it. */
+INLINE float total_along(__global const float2 *q, __global const float2 *p, float rho, uint height, uint width,
+                         __local float *scratch) {
+  float sum = 0.0f;
+  for (uint i = (uint)get_local_id(0); i < height * width; i += GROUP) {
+    float2 a = p[i], b = q[i] + rho * laplacian(p, around_of(i, height, width));
+    sum += a.x * b.x + a.y * b.y;
+  }
+  return group_sum(sum, scratch);
+}
+
 /* A step for (A^H A + rho G^H G) x = side, side = right + rho G^H (split - dual). A round of them ends after INNER_STEPS, or
- * where the residual is small against the side; then split and dual are those of x, and the residual goes on with the new
- * side. A scan ends with the round in which it has taken more than `iterations` steps. product: A^H A direction; then the
- * next direction. */
+ * where the residual is small against the side; then `held` is of x, and the residual, the first direction, goes on with the
+ * new side. A scan ends with the round in which it has taken more than `iterations` steps. product, parts, blocks:
+ * solve_conjugate. */
 GROUP_OF_SCAN solve_total(__global const float2 *restrict right, __global float2 *restrict product,
                           __global float2 *restrict direction, __global float2 *restrict solution,
                           __global float2 *restrict residual, __global float2 *restrict side,
-                          __global float2 *restrict split, __global float2 *restrict dual,
+                          __global float2 *restrict held, __global const float2 *restrict parts,
                           __global float4 *restrict values, __global float4 *restrict counts, uint height, uint width,
-                          float rho, uint iterations, uint rows) {
+                          float rho, uint iterations, uint blocks, uint rows) {
   __local float scratch[GROUP];
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), pixels = height * width;
   if (row >= rows) return;
   size_t start = (size_t)row * pixels;
   __global float2 *q = product + start, *p = direction + start, *x = solution + start, *r = residual + start;
-  __global float2 *z = split + 2u * start, *u = dual + 2u * start, *s = side + start;
+  __global float2 *h = held + 2u * start, *s = side + start;
   float4 value = values[row], count = counts[row];
   if (count.w > 0.0f) return;
-  float sum = 0.0f, whole = 0.0f;
-  for (uint i = item; i < pixels; i += GROUP) {
-    float2 a = p[i], b = q[i] + rho * laplacian(p, around_of(i, height, width));
-    sum += a.x * b.x + a.y * b.y;
-  }
-  float step = step_of(value.x, group_sum(sum, scratch));
-  sum = 0.0f;
-  for (uint i = item; i < pixels; i += GROUP) {
-    float2 a = p[i], rest = r[i] - step * (q[i] + rho * laplacian(p, around_of(i, height, width)));
-    x[i] += step * a;
-    r[i] = rest;
-    sum += square_of(rest);
-  }
-  sum = group_sum(sum, scratch);
+  float along = blocks ? along_of(parts + (size_t)row * blocks, blocks, rho, scratch)
+                       : total_along(q, p, rho, height, width, scratch);
+  float sum = total_step(q, p, x, r, step_of(value.x, along), rho, height, width, scratch), turn = sum / value.x;
   barrier(CLK_GLOBAL_MEM_FENCE);
-  float turn = sum / value.x;
   count += (float4)(1.0f, 1.0f, 0.0f, 0.0f);
   value.x = sum;
-  if (sum <= value.y || count.x >= INNER_STEPS) {
-    turn = 0.0f;
+  bool ends = sum <= value.y || count.x >= INNER_STEPS;
+  if (ends) {
     count.x = 0.0f;
     count.z += 1.0f;
     count.w = count.y > (float)iterations || count.z >= (float)iterations ? 1.0f : 0.0f;
-    if (count.w == 0.0f) {
-      split_round(x, z, u, value.z, height, width);
-      barrier(CLK_GLOBAL_MEM_FENCE);
-      sum = 0.0f;
-      for (uint i = item; i < pixels; i += GROUP) {
-        float2 next = right[start + i] + rho * divergence(z, u, around_of(i, height, width), pixels);
-        float2 rest = r[i] + next - s[i];
-        s[i] = next;
-        r[i] = rest;
-        sum += square_of(rest);
-        whole += square_of(next);
-      }
-      value.x = group_sum(sum, scratch);
-      whole = group_sum(whole, scratch);
-      value.y = INNER_TOLERANCE * INNER_TOLERANCE * whole;
-      count.w = value.x <= value.w * whole ? 1.0f : 0.0f;
-    }
   }
-  for (uint i = item; i < pixels; i += GROUP) {
+  if (ends && count.w == 0.0f) {
+    float whole = 0.0f;
+    hold_round(x, h, value.z, height, width);
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    sum = 0.0f;
+    for (uint i = item; i < pixels; i += GROUP) {
+      float2 next = right[start + i] + rho * divergence(h, around_of(i, height, width), value.z, pixels);
+      float2 rest = r[i] + next - s[i];
+      s[i] = next;
+      r[i] = rest;
+      p[i] = rest;
+      if (!blocks) q[i] = rest;
+      sum += square_of(rest);
+      whole += square_of(next);
+    }
+    value.x = group_sum(sum, scratch);
+    whole = group_sum(whole, scratch);
+    value.y = INNER_TOLERANCE * INNER_TOLERANCE * whole;
+    count.w = value.x <= value.w * whole ? 1.0f : 0.0f;
+  }
+  for (uint i = item; i < pixels && !ends; i += GROUP) {
     float2 next = r[i] + turn * p[i];
     p[i] = next;
-    q[i] = next;
+    if (!blocks) q[i] = next;
   }
   if (item == 0u) {
     values[row] = value;

@@ -14,6 +14,11 @@ enum { INNER_STEPS = 10 };                  /* and how many they are at most */
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
+/* Of hybrid data, of which products know their own energy. */
+static size_t blocks_of(const struct solver *solver) {
+  return solver->listed ? hybrid_blocks(solver->height, solver->width) : 0;
+}
+
 /* Bytes of a scan. */
 static size_t bytes_of(const struct solver *solver, enum solve_buffer buffer, uint32_t method) {
   bool tv = method == RECONSTRUCT_TV, wavelet = method == RECONSTRUCT_WAVELET;
@@ -27,8 +32,8 @@ static size_t bytes_of(const struct solver *solver, enum solve_buffer buffer, ui
   case SOLVE_PLANES: return solver->listed ? 0 : image * solver->coils;
   case SOLVE_PRODUCT: return solver->mapped || solver->listed ? image : 0;
   case SOLVE_SIDE: return tv ? image : 0;
-  case SOLVE_SPLIT:
-  case SOLVE_DUAL: return tv ? 2 * image : 0;
+  case SOLVE_HELD: return tv ? 2 * image : 0;
+  case SOLVE_PARTS: return 8 * blocks_of(solver);
   case SOLVE_BANDS: return wavelet ? 8 * solver->band_values : 0;
   case SOLVE_HALF: return wavelet ? 8 * solver->half_values : 0;
   case SOLVE_SCALE: return 4;
@@ -67,6 +72,7 @@ static bool open_buffers(struct solver *solver, uint32_t method, struct error *e
     device_fill(solver->device, solver->buffer[b], 0, bytes, b == SOLVE_REFUSED ? UINT32_MAX : 0);
   }
   if (!solver->bytes[SOLVE_PRODUCT]) solver->buffer[SOLVE_PRODUCT] = solver->buffer[SOLVE_PLANES];
+  if (!solver->bytes[SOLVE_PARTS]) solver->buffer[SOLVE_PARTS] = solver->buffer[SOLVE_COUNTS]; /* not looked at */
   return true;
 }
 
@@ -208,18 +214,19 @@ static struct arg list_of(const struct solver *solver, enum arg_kind kind, enum 
   return solve_arg(solver, kind, ELEMENT_U32, buffer);
 }
 
-/* A^H A of `image`, in place; of data, A^H y. */
-static void run_listed(struct world *world, const struct simulation *simulation, enum solve_buffer image, bool measured) {
+/* A^H A of `image`; of data, A^H y. */
+static void run_listed(struct world *world, const struct simulation *simulation, enum solve_buffer image, enum solve_buffer product, bool measured) {
   const struct solver *solver = simulation->solver;
   const struct coils coils = coils_of(world);
-  size_t blocks = hybrid_blocks(solver->height, solver->width);
+  bool differs = solver->options->reconstruct.method == RECONSTRUCT_TV;
   struct arg hybrid = measured ? arg_unnamed(world_in(world, kspace_of(world))) : arg_buffer(ARG_IN, ELEMENT_C64, coils.slice.as.m);
-  kernel_run(world_kernels(world), "hybrid_normal", simulation->pass.images * blocks,
+  kernel_run(world_kernels(world), "hybrid_normal", simulation->pass.images * blocks_of(solver),
              ARGS(coils.slice, coils.coils, list_of(solver, ARG_IN, measured ? SOLVE_LINES : SOLVE_OTHERS),
                   list_of(solver, ARG_IN, measured ? SOLVE_STARTS : SOLVE_OTHER_STARTS), hybrid, coils.maps,
-                  world_in(world, SCENE_phase), solve_arg(solver, ARG_INOUT, ELEMENT_C64, image),
+                  world_in(world, SCENE_phase), solve_arg(solver, ARG_IN, ELEMENT_C64, image),
+                  solve_arg(solver, ARG_INOUT, ELEMENT_C64, product), SOLVE_OUT(solver, PARTS),
                   arg_u32((uint32_t)simulation->pass.first), arg_u32((uint32_t)solver->coils), arg_u32(solver->mapped),
-                  arg_u32(measured)));
+                  arg_u32(measured), arg_u32(differs)));
 }
 
 static void list_lines(struct world *world, const struct simulation *simulation) {
@@ -231,10 +238,10 @@ static void list_lines(struct world *world, const struct simulation *simulation)
                     list_of(solver, ARG_OUT, starts[lesser]), arg_u32((uint32_t)simulation->pass.first), arg_u32(lesser)));
 }
 
-void solve_normal(struct world *world, const struct simulation *simulation) {
+void solve_normal(struct world *world, const struct simulation *simulation, enum solve_buffer image) {
   struct solver *solver = simulation->solver;
   if (solver->listed) {
-    run_listed(world, simulation, SOLVE_PRODUCT, false);
+    run_listed(world, simulation, image, SOLVE_PRODUCT, false);
     return;
   }
   struct fft *fft = solver->lines ? &solver->rows : &solver->data;
@@ -297,7 +304,7 @@ static void run_data(struct world *world, void *context) {
                   arg_u32((uint32_t)(solver->pixels / actions))));
   if (solver->listed) {
     list_lines(world, simulation);
-    run_listed(world, simulation, SOLVE_RIGHT, true);
+    run_listed(world, simulation, SOLVE_SOLUTION, SOLVE_RIGHT, true);
   } else {
     gather(world, simulation, &coils, kspace);
   }
@@ -333,12 +340,14 @@ static void run_cg(struct world *world, void *context) {
   const struct solver *solver = simulation->solver;
   solve_begin(world, simulation, solver->options->reconstruct.tolerance, 0);
   for (uint32_t i = 0; i < solver->options->reconstruct.iterations; i++) {
-    solve_normal(world, simulation);
+    solve_normal(world, simulation, SOLVE_DIRECTION);
     kernel_run(world_kernels(world), "solve_conjugate", simulation->pass.images,
                ARGS(SOLVE_INOUT(solver, PRODUCT), SOLVE_INOUT(solver, DIRECTION), SOLVE_INOUT(solver, SOLUTION),
-                    SOLVE_INOUT(solver, RESIDUAL), solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_VALUES),
+                    SOLVE_INOUT(solver, RESIDUAL), SOLVE_IN(solver, PARTS),
+                    solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_VALUES),
                     solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_COUNTS),
-                    arg_f32((float)solver->options->reconstruct.weight), arg_u32((uint32_t)solver->pixels)));
+                    arg_f32((float)solver->options->reconstruct.weight), arg_u32((uint32_t)solver->pixels),
+                    arg_u32((uint32_t)blocks_of(solver))));
   }
 }
 
@@ -353,11 +362,11 @@ static void run_total(struct world *world, const struct simulation *simulation) 
   kernel_run(world_kernels(world), "solve_total", simulation->pass.images,
              ARGS(SOLVE_IN(solver, RIGHT), SOLVE_INOUT(solver, PRODUCT), SOLVE_INOUT(solver, DIRECTION),
                   SOLVE_INOUT(solver, SOLUTION), SOLVE_INOUT(solver, RESIDUAL), SOLVE_INOUT(solver, SIDE),
-                  SOLVE_INOUT(solver, SPLIT), SOLVE_INOUT(solver, DUAL),
+                  SOLVE_INOUT(solver, HELD), SOLVE_IN(solver, PARTS),
                   solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_VALUES),
                   solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_COUNTS), arg_u32((uint32_t)solver->height),
                   arg_u32((uint32_t)solver->width), arg_f32((float)solver->options->reconstruct.rho),
-                  arg_u32(solver->options->reconstruct.iterations)));
+                  arg_u32(solver->options->reconstruct.iterations), arg_u32((uint32_t)blocks_of(solver))));
 }
 
 /* A scan's last round begins with at most all of its iterations, and has at most INNER_STEPS more. */
@@ -368,10 +377,9 @@ static void run_tv(struct world *world, void *context) {
   double rho = solver->options->reconstruct.rho;
   solve_begin(world, simulation, inner_tolerance, solver->options->reconstruct.weight / rho);
   device_copy(device, solver->buffer[SOLVE_RIGHT], 0, solver->buffer[SOLVE_SIDE], 0, solver->bytes[SOLVE_SIDE]);
-  device_fill(device, solver->buffer[SOLVE_SPLIT], 0, solver->bytes[SOLVE_SPLIT], 0);
-  device_fill(device, solver->buffer[SOLVE_DUAL], 0, solver->bytes[SOLVE_DUAL], 0);
+  device_fill(device, solver->buffer[SOLVE_HELD], 0, solver->bytes[SOLVE_HELD], 0);
   for (uint32_t i = 0; i < solver->options->reconstruct.iterations + INNER_STEPS; i++) {
-    solve_normal(world, simulation);
+    solve_normal(world, simulation, SOLVE_DIRECTION);
     run_total(world, simulation);
   }
 }

@@ -30,10 +30,10 @@ enum solve_buffer {
   SOLVE_RESIDUAL,  /* of wavelets: the last shrunk image */
   SOLVE_DIRECTION, /* of wavelets: the image that is shrunk, moved */
   SOLVE_SIDE,      /* tv: the right side of a round */
-  SOLVE_SPLIT,     /* tv: z, two differences a pixel */
-  SOLVE_DUAL,      /* tv: u */
+  SOLVE_HELD,      /* tv: z + u, two differences a pixel */
   SOLVE_BANDS,     /* wavelets: coefficients of all levels */
   SOLVE_HALF,      /* wavelets: a level, one axis in its bands */
+  SOLVE_PARTS,     /* of hybrid data: of every block, what the step of conjugate gradients follows from */
   SOLVE_SCALE,     /* F32: the unit of the scan's weight */
   SOLVE_VALUES,    /* F128: kernels/solve.cl */
   SOLVE_COUNTS,
@@ -89,8 +89,8 @@ struct arg solve_arg(const struct solver *solver, enum arg_kind kind, enum eleme
 /* Starts the scans of the pass from 0. threshold: of the prior, in parts of the scan's brightness; inner: relative
  * tolerance of conjugate gradients. */
 void solve_begin(struct world *world, const struct simulation *simulation, double inner, double threshold);
-/* SOLVE_PRODUCT becomes A^H A of itself. */
-void solve_normal(struct world *world, const struct simulation *simulation);
+/* SOLVE_PRODUCT becomes A^H A of the image that it holds, and `image` too. */
+void solve_normal(struct world *world, const struct simulation *simulation, enum solve_buffer image);
 /* The levels that the sizes have. */
 void solve_find_levels(struct solver *solver);
 void solve_run_wavelet(struct world *world, void *context);
