@@ -359,30 +359,27 @@ INLINE float2 laplacian(__global const float2 *p, around at) {
   return 4.0f * p[at.here] - p[at.left] - p[at.up] - p[at.after] - p[at.below];
 }
 
-/* What is held of both differences: split and dual are `part` of it and the rest. */
-INLINE float part_of(float2 along, float2 down, float threshold) {
-  float size = sqrt(square_of(along) + square_of(down));
-  return size > threshold ? 1.0f - threshold / size : 0.0f;
-}
-
 /* G^H of split less dual. */
-INLINE float2 divergence(__global const float2 *held, around at, float threshold, uint pixels) {
-  float2 along = held[at.here], down = held[pixels + at.here], after = held[at.after], below = held[pixels + at.below];
-  float here = 2.0f * part_of(along, down, threshold) - 1.0f;
-  float right = 2.0f * part_of(after, held[pixels + at.after], threshold) - 1.0f;
-  float under = 2.0f * part_of(held[at.below], below, threshold) - 1.0f;
-  return here * (along + down) - right * after - under * below;
+INLINE float2 divergence(__global const float2 *split, __global const float2 *dual, around at, uint pixels) {
+  float2 along = split[at.here] - dual[at.here] - split[at.after] + dual[at.after];
+  float2 down = split[pixels + at.here] - dual[pixels + at.here] - split[pixels + at.below] + dual[pixels + at.below];
+  return along + down;
 }
 
-/* Of the differences of x, over-relaxed, and dual: what split and dual of the next round are made of. */
-INLINE void hold_round(__global const float2 *x, __global float2 *held, float threshold, uint height, uint width) {
+/* split and dual of the differences of x, over-relaxed; shrinks both axes together. */
+INLINE void split_round(__global const float2 *x, __global float2 *split, __global float2 *dual, float threshold,
+                        uint height, uint width) {
   uint pixels = height * width;
   for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
     around at = around_of(i, height, width);
-    float2 along = held[i], down = held[pixels + i];
-    float kept = 1.0f - RELAXATION * part_of(along, down, threshold);
-    held[i] = RELAXATION * (x[i] - x[at.left]) + kept * along;
-    held[pixels + i] = RELAXATION * (x[i] - x[at.up]) + kept * down;
+    float2 along = RELAXATION * (x[i] - x[at.left]) + (1.0f - RELAXATION) * split[i] + dual[i];
+    float2 down =
+        RELAXATION * (x[i] - x[at.up]) + (1.0f - RELAXATION) * split[pixels + i] + dual[pixels + i];
+    float size = sqrt(square_of(along) + square_of(down)), part = size > threshold ? 1.0f - threshold / size : 0.0f;
+    split[i] = part * along;
+    split[pixels + i] = part * down;
+    dual[i] = along - part * along;
+    dual[pixels + i] = down - part * down;
   }
 }
 
@@ -411,21 +408,22 @@ INLINE float total_along(__global const float2 *q, __global const float2 *p, flo
 }
 
 /* A step for (A^H A + rho G^H G) x = side, side = right + rho G^H (split - dual). A round of them ends after INNER_STEPS, or
- * where the residual is small against the side; then `held` is of x, and the residual, the first direction, goes on with the
- * new side. A scan ends with the round in which it has taken more than `iterations` steps. product, parts, blocks:
+ * where the residual is small against the side; then split and dual are those of x, and the residual, the first direction,
+ * goes on with the new side. A scan ends with the round in which it has taken more than `iterations` steps. product, parts, blocks:
  * solve_conjugate. */
 GROUP_OF_SCAN solve_total(__global const float2 *restrict right, __global float2 *restrict product,
                           __global float2 *restrict direction, __global float2 *restrict solution,
                           __global float2 *restrict residual, __global float2 *restrict side,
-                          __global float2 *restrict held, __global const float2 *restrict parts,
-                          __global float4 *restrict values, __global float4 *restrict counts, uint height, uint width,
-                          float rho, uint iterations, uint blocks, uint rows) {
+                          __global float2 *restrict split, __global float2 *restrict dual,
+                          __global const float2 *restrict parts, __global float4 *restrict values,
+                          __global float4 *restrict counts, uint height, uint width, float rho, uint iterations,
+                          uint blocks, uint rows) {
   __local float scratch[GROUP];
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), pixels = height * width;
   if (row >= rows) return;
   size_t start = (size_t)row * pixels;
   __global float2 *q = product + start, *p = direction + start, *x = solution + start, *r = residual + start;
-  __global float2 *h = held + 2u * start, *s = side + start;
+  __global float2 *z = split + 2u * start, *u = dual + 2u * start, *s = side + start;
   float4 value = values[row], count = counts[row];
   if (count.w > 0.0f) return;
   float along = blocks ? along_of(parts + (size_t)row * blocks, blocks, rho, scratch)
@@ -442,11 +440,11 @@ GROUP_OF_SCAN solve_total(__global const float2 *restrict right, __global float2
   }
   if (ends && count.w == 0.0f) {
     float whole = 0.0f;
-    hold_round(x, h, value.z, height, width);
+    split_round(x, z, u, value.z, height, width);
     barrier(CLK_GLOBAL_MEM_FENCE);
     sum = 0.0f;
     for (uint i = item; i < pixels; i += GROUP) {
-      float2 next = right[start + i] + rho * divergence(h, around_of(i, height, width), value.z, pixels);
+      float2 next = right[start + i] + rho * divergence(z, u, around_of(i, height, width), pixels);
       float2 rest = r[i] + next - s[i];
       s[i] = next;
       r[i] = rest;

@@ -391,45 +391,46 @@ void solve_conjugate_prepare(struct host_args *args, struct random *random) {
 
 /* ---- total variation ----------------------------------------------------------------------------------- */
 
-static double part_of(const void *held, size_t at, size_t n, double threshold) {
-  double size = sqrt(square(get(held, at)) + square(get(held, at + n)));
-  return size > threshold ? 1 - threshold / size : 0;
-}
-
-/* Of split and dual, `part` of what is held and the rest: 1.6 differences of x - .6 split + dual. */
-static void hold_round(const struct step *step, void *held, double threshold) {
+/* Shrinks the over-relaxed differences of x together: split, and dual that is left. */
+static void split_round(const struct step *step, void *split, void *dual, double threshold) {
   size_t w = step->width, h = step->height, n = step->pixels;
   for (size_t i = 0; i < n; i++) {
     size_t y = i / w, x = i % w, before[] = {y * w + (x + w - 1) % w, (y + h - 1) % h * w + x};
-    double part = part_of(held, 2 * step->start + i, n, threshold);
+    value relaxed[2];
     for (size_t k = 0; k < 2; k++) {
       size_t at = 2 * step->start + k * n + i;
       value difference = get(step->solution, step->start + i) - get(step->solution, step->start + before[k]);
-      value split = part * get(held, at), dual = get(held, at) - split;
-      put(held, at, 1.6 * difference - 0.6 * split + dual);
+      relaxed[k] = 1.6 * difference - 0.6 * get(split, at) + get(dual, at);
+    }
+    double size = sqrt(square(relaxed[0]) + square(relaxed[1])),
+           part = size > threshold ? 1 - threshold / size : 0;
+    for (size_t k = 0; k < 2; k++) {
+      put(split, 2 * step->start + k * n + i, part * relaxed[k]);
+      put(dual, 2 * step->start + k * n + i, relaxed[k] - part * relaxed[k]);
     }
   }
 }
 
-static value divergence(const struct step *step, const void *held, double threshold, size_t i) {
-  size_t w = step->width, h = step->height, n = step->pixels, y = i / w, x = i % w, from = 2 * step->start;
+static value divergence(const struct step *step, const void *split, const void *dual, size_t i) {
+  size_t w = step->width, h = step->height, n = step->pixels, y = i / w, x = i % w;
   size_t after[] = {y * w + (x + 1) % w, (y + 1) % h * w + x};
   value sum = 0;
   for (size_t k = 0; k < 2; k++) {
-    double here = 2 * part_of(held, from + i, n, threshold) - 1, there = 2 * part_of(held, from + after[k], n, threshold) - 1;
-    sum += here * get(held, from + k * n + i) - there * get(held, from + k * n + after[k]);
+    size_t from = 2 * step->start + k * n;
+    sum +=
+        get(split, from + i) - get(dual, from + i) - get(split, from + after[k]) + get(dual, from + after[k]);
   }
   return sum;
 }
 
 /* The next round's residual and side; returns the square of the side. */
-static double next_round(const struct step *step, double rho, double threshold, double *square_of_rest) {
+static double next_round(const struct step *step, double rho, double *square_of_rest) {
   void *const *out = step->args->out;
   double whole = 0;
   *square_of_rest = 0;
   for (size_t i = 0; i < step->pixels; i++) {
     size_t at = step->start + i;
-    value next = get(step->args->in[0], at) + rho * divergence(step, out[6], threshold, i);
+    value next = get(step->args->in[0], at) + rho * divergence(step, out[6], out[7], i);
     value rest = get(step->residual, at) + next - get(out[5], at);
     put(out[5], at, next);
     put(step->residual, at, rest);
@@ -452,8 +453,8 @@ static void total_scan(const struct step *step, float *values, float *counts, do
   }
   bool goes_on = !end;
   if (ends && goes_on) {
-    hold_round(step, step->args->out[6], values[2]);
-    double whole = next_round(step, rho, values[2], &sum);
+    split_round(step, step->args->out[6], step->args->out[7], values[2]);
+    double whole = next_round(step, rho, &sum);
     limit = 1e-6 * whole;
     end = sum <= values[3] * whole;
   }
@@ -463,23 +464,33 @@ static void total_scan(const struct step *step, float *values, float *counts, do
 }
 
 void solve_total_reference(const struct host_args *args) {
-  size_t height = args->value[10].u, width = args->value[11].u, pixels = height * width, blocks = args->value[14].u;
+  size_t height = args->value[11].u, width = args->value[12].u, pixels = height * width, blocks = args->value[15].u;
   for (size_t row = 0; row < args->rows; row++) {
-    float *values = (float *)args->out[8] + 4 * row, *counts = (float *)args->out[9] + 4 * row;
-    struct step step = {args,   args->out[1], args->out[2],        args->out[3], args->out[4],
-                        row * pixels, pixels, height, width, args->value[12].f,
-                        true,   (const float *)args->in[7] + 2 * row * blocks, blocks};
-    if (counts[3] == 0) total_scan(&step, values, counts, args->value[12].f, args->value[13].u);
+    float *values = (float *)args->out[9] + 4 * row, *counts = (float *)args->out[10] + 4 * row;
+    struct step step = {.args = args,
+                        .product = args->out[1],
+                        .direction = args->out[2],
+                        .solution = args->out[3],
+                        .residual = args->out[4],
+                        .start = row * pixels,
+                        .pixels = pixels,
+                        .height = height,
+                        .width = width,
+                        .weight = args->value[13].f,
+                        .differs = true,
+                        .parts = (const float *)args->in[8] + 2 * row * blocks,
+                        .blocks = blocks};
+    if (counts[3] == 0) total_scan(&step, values, counts, args->value[13].f, args->value[14].u);
   }
 }
 
 void solve_total_prepare(struct host_args *args, struct random *random) {
-  args->value[10].u = (uint32_t)args->height;
-  args->value[11].u = (uint32_t)args->width;
-  args->value[12].f = 0.5f;
-  args->value[13].u = 40;
-  args->value[14].u = args->rows % 2 ? 0 : 5;
-  prepare_step(args, 1, 8, args->height * args->width, random);
+  args->value[11].u = (uint32_t)args->height;
+  args->value[12].u = (uint32_t)args->width;
+  args->value[13].f = 0.5f;
+  args->value[14].u = 40;
+  args->value[15].u = args->rows % 7 ? 5 : 0;
+  prepare_step(args, 1, 9, args->height * args->width, random);
 }
 
 /* ---- wavelets ------------------------------------------------------------------------------------------ */

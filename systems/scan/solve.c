@@ -32,7 +32,8 @@ static size_t bytes_of(const struct solver *solver, enum solve_buffer buffer, ui
   case SOLVE_PLANES: return solver->listed ? 0 : image * solver->coils;
   case SOLVE_PRODUCT: return solver->mapped || solver->listed ? image : 0;
   case SOLVE_SIDE: return tv ? image : 0;
-  case SOLVE_HELD: return tv ? 2 * image : 0;
+  case SOLVE_SPLIT:
+  case SOLVE_DUAL: return tv ? 2 * image : 0;
   case SOLVE_PARTS: return 8 * blocks_of(solver);
   case SOLVE_BANDS: return wavelet ? 8 * solver->band_values : 0;
   case SOLVE_HALF: return wavelet ? 8 * solver->half_values : 0;
@@ -362,7 +363,8 @@ static void run_total(struct world *world, const struct simulation *simulation) 
   kernel_run(world_kernels(world), "solve_total", simulation->pass.images,
              ARGS(SOLVE_IN(solver, RIGHT), SOLVE_INOUT(solver, PRODUCT), SOLVE_INOUT(solver, DIRECTION),
                   SOLVE_INOUT(solver, SOLUTION), SOLVE_INOUT(solver, RESIDUAL), SOLVE_INOUT(solver, SIDE),
-                  SOLVE_INOUT(solver, HELD), SOLVE_IN(solver, PARTS),
+                  SOLVE_INOUT(solver, SPLIT), SOLVE_INOUT(solver, DUAL),
+                  SOLVE_IN(solver, PARTS),
                   solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_VALUES),
                   solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_COUNTS), arg_u32((uint32_t)solver->height),
                   arg_u32((uint32_t)solver->width), arg_f32((float)solver->options->reconstruct.rho),
@@ -377,7 +379,8 @@ static void run_tv(struct world *world, void *context) {
   double rho = solver->options->reconstruct.rho;
   solve_begin(world, simulation, inner_tolerance, solver->options->reconstruct.weight / rho);
   device_copy(device, solver->buffer[SOLVE_RIGHT], 0, solver->buffer[SOLVE_SIDE], 0, solver->bytes[SOLVE_SIDE]);
-  device_fill(device, solver->buffer[SOLVE_HELD], 0, solver->bytes[SOLVE_HELD], 0);
+  device_fill(device, solver->buffer[SOLVE_SPLIT], 0, solver->bytes[SOLVE_SPLIT], 0);
+  device_fill(device, solver->buffer[SOLVE_DUAL], 0, solver->bytes[SOLVE_DUAL], 0);
   for (uint32_t i = 0; i < solver->options->reconstruct.iterations + INNER_STEPS; i++) {
     solve_normal(world, simulation, SOLVE_DIRECTION);
     run_total(world, simulation);

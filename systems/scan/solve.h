@@ -30,7 +30,8 @@ enum solve_buffer {
   SOLVE_RESIDUAL,  /* of wavelets: the last shrunk image */
   SOLVE_DIRECTION, /* of wavelets: the image that is shrunk, moved */
   SOLVE_SIDE,      /* tv: the right side of a round */
-  SOLVE_HELD,      /* tv: z + u, two differences a pixel */
+  SOLVE_SPLIT,     /* tv: z, two differences a pixel */
+  SOLVE_DUAL,      /* tv: u */
   SOLVE_BANDS,     /* wavelets: coefficients of all levels */
   SOLVE_HALF,      /* wavelets: a level, one axis in its bands */
   SOLVE_PARTS,     /* of hybrid data: of every block, what the step of conjugate gradients follows from */
