@@ -15,6 +15,29 @@
 #define NO_CELL 0xffffffffu
 #define GROUP_OF_SCAN __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 
+/* Pixels that an item takes together, [first, last): a GPU's neighbours take neighbouring pixels; a CPU's items take parts of
+ * the image, and eight numbers at a time. UNDER_WAY: before a loop over memory. */
+#if defined(__x86_64__) || defined(__aarch64__)
+#define UNDER_WAY
+#define STEP 4u
+typedef float8 several;
+#define SHARE(pixels) (((pixels) + STEP * GROUP - 1u) / (STEP * GROUP) * STEP)
+#define FIRST(item, pixels) ((item) * SHARE(pixels))
+#define LAST(item, pixels) min(FIRST((item) + 1u, pixels), pixels)
+#define TAKE(from, i, pixels) load_eight((__global const float *)(from), 2u * (i), 2u * (pixels))
+#define GIVE(to, i, pixels, value) store_eight((__global float *)(to), 2u * (i), 2u * (pixels), value)
+#define TOTAL(sum) (((sum).s0 + (sum).s1 + (sum).s2 + (sum).s3) + ((sum).s4 + (sum).s5 + (sum).s6 + (sum).s7))
+#else
+#define UNDER_WAY FOUR_TURNS
+#define STEP GROUP
+typedef float2 several;
+#define FIRST(item, pixels) (item)
+#define LAST(item, pixels) (pixels)
+#define TAKE(from, i, pixels) (from)[i]
+#define GIVE(to, i, pixels, value) (to)[i] = (value)
+#define TOTAL(sum) ((sum).x + (sum).y)
+#endif
+
 INLINE float square_of(float2 a) { return a.x * a.x + a.y * a.y; }
 INLINE float2 conj_times(float2 a, float2 b) { return (float2)(a.x * b.x + a.y * b.y, a.x * b.y - a.y * b.x); }
 
@@ -250,6 +273,7 @@ GROUP_OF_SCAN solve_begin(__global const float2 *restrict right, __global const 
   if (row >= rows) return;
   size_t start = (size_t)row * pixels;
   float sum = 0.0f;
+  UNDER_WAY
   for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
     float2 value = right[start + i];
     sum += square_of(value);
@@ -267,27 +291,6 @@ GROUP_OF_SCAN solve_begin(__global const float2 *restrict right, __global const 
 
 /* The step along the direction: residual squared over direction times product. */
 INLINE float step_of(float square, float along) { return along != 0.0f ? square / along : 0.0f; }
-
-/* Pixels that an item takes together, [first, last): a GPU's neighbours take neighbouring pixels; a CPU's items take parts of
- * the image, and eight numbers at a time. */
-#if defined(__x86_64__) || defined(__aarch64__)
-#define STEP 4u
-typedef float8 several;
-#define SHARE(pixels) (((pixels) + STEP * GROUP - 1u) / (STEP * GROUP) * STEP)
-#define FIRST(item, pixels) ((item) * SHARE(pixels))
-#define LAST(item, pixels) min(FIRST((item) + 1u, pixels), pixels)
-#define TAKE(from, i, pixels) load_eight((__global const float *)(from), 2u * (i), 2u * (pixels))
-#define GIVE(to, i, pixels, value) store_eight((__global float *)(to), 2u * (i), 2u * (pixels), value)
-#define TOTAL(sum) (((sum).s0 + (sum).s1 + (sum).s2 + (sum).s3) + ((sum).s4 + (sum).s5 + (sum).s6 + (sum).s7))
-#else
-#define STEP GROUP
-typedef float2 several;
-#define FIRST(item, pixels) (item)
-#define LAST(item, pixels) (pixels)
-#define TAKE(from, i, pixels) (from)[i]
-#define GIVE(to, i, pixels, value) (to)[i] = (value)
-#define TOTAL(sum) ((sum).x + (sum).y)
-#endif
 
 /* <direction, (A^H A + weight G^H G) direction> of the parts of a scan's blocks (kernels/hybrid.cl), G the identity or the
  * differences. Every item of the group must call it. */
@@ -312,6 +315,7 @@ GROUP_OF_SCAN solve_conjugate(__global float2 *restrict product, __global float2
   if (count.w > 0.0f) return;
   uint first = FIRST(item, pixels), last = LAST(item, pixels);
   several sum = 0.0f;
+  UNDER_WAY
   for (uint i = first; i < last && !blocks; i += STEP) {
     several a = TAKE(p, i, pixels);
     sum += a * (TAKE(q, i, pixels) + weight * a);
@@ -319,6 +323,7 @@ GROUP_OF_SCAN solve_conjugate(__global float2 *restrict product, __global float2
   float along = blocks ? along_of(parts + (size_t)row * blocks, blocks, weight, scratch) : group_sum(TOTAL(sum), scratch);
   float step = step_of(value.x, along);
   sum = 0.0f;
+  UNDER_WAY
   for (uint i = first; i < last; i += STEP) {
     several a = TAKE(p, i, pixels), rest = TAKE(r, i, pixels) - step * (TAKE(q, i, pixels) + weight * a);
     GIVE(x, i, pixels, TAKE(x, i, pixels) + step * a);
@@ -326,6 +331,7 @@ GROUP_OF_SCAN solve_conjugate(__global float2 *restrict product, __global float2
     sum += rest * rest;
   }
   float square = group_sum(TOTAL(sum), scratch), turn = square / value.x;
+  UNDER_WAY
   for (uint i = first; i < last; i += STEP) {
     several next = TAKE(r, i, pixels) + turn * TAKE(p, i, pixels);
     GIVE(p, i, pixels, next);
@@ -370,6 +376,7 @@ INLINE float2 divergence(__global const float2 *split, __global const float2 *du
 INLINE void split_round(__global const float2 *x, __global float2 *split, __global float2 *dual, float threshold,
                         uint height, uint width) {
   uint pixels = height * width;
+  UNDER_WAY
   for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
     around at = around_of(i, height, width);
     float2 along = RELAXATION * (x[i] - x[at.left]) + (1.0f - RELAXATION) * split[i] + dual[i];
@@ -387,6 +394,7 @@ INLINE void split_round(__global const float2 *x, __global float2 *split, __glob
 INLINE float total_step(__global const float2 *q, __global const float2 *p, __global float2 *x, __global float2 *r, float step,
                         float rho, uint height, uint width, __local float *scratch) {
   float sum = 0.0f;
+  UNDER_WAY
   for (uint i = (uint)get_local_id(0); i < height * width; i += GROUP) {
     float2 rest = r[i] - step * (q[i] + rho * laplacian(p, around_of(i, height, width)));
     x[i] += step * p[i];
@@ -400,6 +408,7 @@ INLINE float total_step(__global const float2 *q, __global const float2 *p, __gl
 INLINE float total_along(__global const float2 *q, __global const float2 *p, float rho, uint height, uint width,
                          __local float *scratch) {
   float sum = 0.0f;
+  UNDER_WAY
   for (uint i = (uint)get_local_id(0); i < height * width; i += GROUP) {
     float2 a = p[i], b = q[i] + rho * laplacian(p, around_of(i, height, width));
     sum += a.x * b.x + a.y * b.y;
@@ -443,6 +452,7 @@ GROUP_OF_SCAN solve_total(__global const float2 *restrict right, __global float2
     split_round(x, z, u, value.z, height, width);
     barrier(CLK_GLOBAL_MEM_FENCE);
     sum = 0.0f;
+    UNDER_WAY
     for (uint i = item; i < pixels; i += GROUP) {
       float2 next = right[start + i] + rho * divergence(z, u, around_of(i, height, width), pixels);
       float2 rest = r[i] + next - s[i];
@@ -458,6 +468,7 @@ GROUP_OF_SCAN solve_total(__global const float2 *restrict right, __global float2
     value.y = INNER_TOLERANCE * INNER_TOLERANCE * whole;
     count.w = value.x <= value.w * whole ? 1.0f : 0.0f;
   }
+  UNDER_WAY
   for (uint i = item; i < pixels && !ends; i += GROUP) {
     float2 next = r[i] + turn * p[i];
     p[i] = next;
@@ -572,6 +583,7 @@ GROUP_OF_SCAN solve_momentum(__global const float2 *restrict work, __global cons
   float4 count = counts[row];
   if (count.w > 0.0f) return;
   float change = 0.0f, whole = 0.0f;
+  UNDER_WAY
   for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
     uint y = i / width, from = (y + down) % height * width + (i - y * width + right) % width;
     float2 value = work[start + from], gone = value - before[start + i], next = value + factor * gone;
@@ -598,6 +610,7 @@ GROUP_OF_SCAN solve_descend(__global const float2 *restrict product, __global co
   float4 count = counts[row];
   barrier(CLK_GLOBAL_MEM_FENCE);
   if (count.w > 1.0f) return;
+  UNDER_WAY
   for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
     uint y = i / width, to = (y + down) % height * width + (i - y * width + along) % width;
     float2 next = solution[start + i] + step * (right[start + i] - product[start + i]);
