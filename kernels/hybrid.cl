@@ -256,6 +256,23 @@ INLINE float2 energy_of(__global const float2 *image, uint row, uint pixel, floa
   return (float2)(p.x * q.x + p.y * q.y, gap.x * gap.x + gap.y * gap.y + down.x * down.x + down.y * down.y);
 }
 
+/* The sum over the group, in two turns: a CPU pays for every barrier. Every item of the group must call it. */
+#define TURN 16
+INLINE float2 group_total(float2 value, __local float2 *scratch) {
+  uint item = (uint)get_local_id(0);
+  scratch[item] = value;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  float2 sum = (float2)(0.0f, 0.0f);
+  if (item < GROUP / TURN)
+    for (uint i = 0u; i < TURN; i++) sum += scratch[item + i * (GROUP / TURN)];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (item < GROUP / TURN) scratch[item] = sum;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  sum = (float2)(0.0f, 0.0f);
+  for (uint i = 0u; item == 0u && i < GROUP / TURN; i++) sum += scratch[i];
+  return sum; /* of item 0 */
+}
+
 /* `product` = A^H A of an image, or of the data A^H y where `measured` says so: A is maps of coils, the transform and the
  * scan's lines (kernels/solve.cl). From lines that are not acquired, what they add to the sum of squared maps is taken off.
  * With mapped 0 there is one coil, and its map is 1. `parts`: energy_of of every block; of data, 0. A row is a block of a scan
@@ -269,7 +286,7 @@ GROUP_OF_BLOCK hybrid_normal(__global const uint *restrict slice, __global const
   __local strip sums[2 * WIDTH], line[2 * LINES_MOST];
   __local float2 turn[WIDTH];
   __local lists list;
-  __local float scratch[GROUP];
+  __local float2 scratch[GROUP];
   uint row = (uint)get_group_id(0);
   if (row >= rows) return;
   uint scan = row / BLOCKS, top = row % BLOCKS * BLOCK, at = slice[first + scan];
@@ -324,6 +341,6 @@ GROUP_OF_BLOCK hybrid_normal(__global const uint *restrict slice, __global const
       if (!measured) energy += energy_of(own, top + y, pixel, sum[o][j], differs);
     }
   }
-  float along = group_sum(energy.x, scratch), gap = group_sum(energy.y, scratch);
-  if (get_local_id(0) == 0) parts[row] = (float2)(along, gap);
+  energy = group_total(energy, scratch);
+  if (get_local_id(0) == 0) parts[row] = energy;
 }

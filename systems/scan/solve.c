@@ -5,11 +5,14 @@
 #include "systems/scan/observation.h"
 #include "systems/scan/systems.h"
 
+#include <math.h>
+
 /* Bytes of all scratch memory: of a GPU a part of its memory, of a CPU little more than caches hold. */
 enum { MEMORY_PART = 8, UNITS_EACH = 2 };
 static const size_t cpu_bytes = (size_t)32 << 20, gpu_bytes = (size_t)8 << 30;
 
 static const double inner_tolerance = 1e-3; /* of a round's conjugate gradients: kernels/solve.cl */
+static const double least_tolerance = 1e-7; /* of a residual: what single precision tells from 0 */
 enum { INNER_STEPS = 10 };                  /* and how many they are at most */
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
@@ -339,7 +342,7 @@ void solve_begin(struct world *world, const struct simulation *simulation, doubl
 static void run_cg(struct world *world, void *context) {
   const struct simulation *simulation = context;
   const struct solver *solver = simulation->solver;
-  solve_begin(world, simulation, solver->options->reconstruct.tolerance, 0);
+  solve_begin(world, simulation, fmax(solver->options->reconstruct.tolerance, least_tolerance), 0);
   for (uint32_t i = 0; i < solver->options->reconstruct.iterations; i++) {
     solve_normal(world, simulation, SOLVE_DIRECTION);
     kernel_run(world_kernels(world), "solve_conjugate", simulation->pass.images,
