@@ -275,14 +275,16 @@ INLINE float2 group_total(float2 value, __local float2 *scratch) {
 
 /* `product` = A^H A of an image, or of the data A^H y where `measured` says so: A is maps of coils, the transform and the
  * scan's lines (kernels/solve.cl). From lines that are not acquired, what they add to the sum of squared maps is taken off.
- * With mapped 0 there is one coil, and its map is 1. `parts`: energy_of of every block; of data, 0. A row is a block of a scan
+ * With mapped 0 there is one coil, and its map is 1. `parts`: energy_of of every block; of data, 0. Scans
+ * that have come to their end (counts, kernels/solve.cl) are left alone. A row is a block of a scan
  * of the chunk from `first` on. */
 GROUP_OF_BLOCK hybrid_normal(__global const uint *restrict slice, __global const uint *restrict coils,
                              __global const uint *restrict lines, __global const uint *restrict starts,
                              __global const float2 *restrict hybrid, __global const float2 *restrict maps,
                              __global const float2 *restrict phase, __global const float2 *restrict image,
-                             __global float2 *restrict product, __global float2 *restrict parts, uint first, uint most,
-                             uint mapped, uint measured, uint differs, uint rows) {
+                             __global float2 *restrict product, __global float2 *restrict parts,
+                             __global const float4 *restrict counts, uint first, uint most, uint mapped, uint measured, uint differs,
+                             uint rows) {
   __local strip sums[2 * WIDTH], line[2 * LINES_MOST];
   __local float2 turn[WIDTH];
   __local lists list;
@@ -291,6 +293,7 @@ GROUP_OF_BLOCK hybrid_normal(__global const uint *restrict slice, __global const
   if (row >= rows) return;
   uint scan = row / BLOCKS, top = row % BLOCKS * BLOCK, at = slice[first + scan];
   uint count = mapped ? min(coils[at], most) : 1u;
+  if (!measured && counts[scan].w > 1.0f) return;
   __global const float2 *own = image + (size_t)scan * PIXELS;
   __global float2 *to = product + (size_t)scan * PIXELS;
   float scale = measured ? 1.0f / sqrt((float)WIDTH) : 1.0f;

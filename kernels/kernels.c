@@ -589,7 +589,7 @@ static const struct kernel_desc rows[] = {
     {"hybrid_normal", "hybrid.cl", "A^H A of images, or A^H of data, of acquired lines", LAUNCH_GROUP, 128,
      {IN(U32, "slice", ENV, ONE), IN(U32, "coils", SLICE, ONE), IN(U32, "lines", ENV, W), IN(U32, "starts", ENV, W),
       IN(C64, "hybrid", SLICE, CHW), IN(C64, "maps", SLICE, CHW), IN(C64, "phase", SHARED, W),
-      IN(C64, "image", ENV, HW), INOUT(C64, "product", ENV, HW), OUT(C64, "parts", ENV, ONE), VALUE(U32, "first"),
+      IN(C64, "image", ENV, HW), INOUT(C64, "product", ENV, HW), INOUT(C64, "parts", ENV, ONE), IN(F128, "counts", ENV, ONE), VALUE(U32, "first"),
       VALUE(U32, "most"), VALUE(U32, "mapped"), VALUE(U32, "measured"), VALUE(U32, "differs")},
      hybrid_normal_reference, hybrid_normal_prepare, hybrid_fits, 3e-6},
     {"solve_mark", "solve.cl", "cells of k-space that a scan has acquired", LAUNCH_GROUP, 256,

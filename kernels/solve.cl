@@ -339,7 +339,7 @@ GROUP_OF_SCAN solve_conjugate(__global float2 *restrict product, __global float2
   }
   if (item == 0u) {
     values[row] = (float4)(square, value.y, value.z, value.w);
-    counts[row] = (float4)(count.x + 1.0f, count.y + 1.0f, 0.0f, square <= value.y ? 1.0f : 0.0f);
+    counts[row] = (float4)(count.x + 1.0f, count.y + 1.0f, 0.0f, square <= value.y ? 2.0f : 0.0f);
   }
 }
 
@@ -445,7 +445,7 @@ GROUP_OF_SCAN solve_total(__global const float2 *restrict right, __global float2
   if (ends) {
     count.x = 0.0f;
     count.z += 1.0f;
-    count.w = count.y > (float)iterations || count.z >= (float)iterations ? 1.0f : 0.0f;
+    count.w = count.y > (float)iterations || count.z >= (float)iterations ? 2.0f : 0.0f;
   }
   if (ends && count.w == 0.0f) {
     float whole = 0.0f;
@@ -466,7 +466,7 @@ GROUP_OF_SCAN solve_total(__global const float2 *restrict right, __global float2
     value.x = group_sum(sum, scratch);
     whole = group_sum(whole, scratch);
     value.y = INNER_TOLERANCE * INNER_TOLERANCE * whole;
-    count.w = value.x <= value.w * whole ? 1.0f : 0.0f;
+    count.w = value.x <= value.w * whole ? 2.0f : 0.0f;
   }
   UNDER_WAY
   for (uint i = item; i < pixels && !ends; i += GROUP) {

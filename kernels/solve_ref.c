@@ -362,7 +362,7 @@ void solve_conjugate_reference(const struct host_args *args) {
     double sum = take_step(&step, values[0]);
     turn(&step, sum / values[0]);
     put_four(values, 0, sum, values[1], values[2], values[3]);
-    put_four(counts, 0, counts[0] + 1, counts[1] + 1, 0, sum <= values[1]);
+    put_four(counts, 0, counts[0] + 1, counts[1] + 1, 0, sum <= values[1] ? 2 : 0);
   }
 }
 
@@ -460,7 +460,7 @@ static void total_scan(const struct step *step, float *values, float *counts, do
   }
   if (goes_on) turn(step, part);
   put_four(values, 0, sum, limit, values[2], values[3]);
-  put_four(counts, 0, inner, all, rounds, end);
+  put_four(counts, 0, inner, all, rounds, end > 0 ? 2 : 0);
 }
 
 void solve_total_reference(const struct host_args *args) {

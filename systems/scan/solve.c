@@ -228,7 +228,8 @@ static void run_listed(struct world *world, const struct simulation *simulation,
              ARGS(coils.slice, coils.coils, list_of(solver, ARG_IN, measured ? SOLVE_LINES : SOLVE_OTHERS),
                   list_of(solver, ARG_IN, measured ? SOLVE_STARTS : SOLVE_OTHER_STARTS), hybrid, coils.maps,
                   world_in(world, SCENE_phase), solve_arg(solver, ARG_IN, ELEMENT_C64, image),
-                  solve_arg(solver, ARG_INOUT, ELEMENT_C64, product), SOLVE_OUT(solver, PARTS),
+                  solve_arg(solver, ARG_INOUT, ELEMENT_C64, product), SOLVE_INOUT(solver, PARTS),
+                  solve_arg(solver, ARG_IN, ELEMENT_F128, SOLVE_COUNTS),
                   arg_u32((uint32_t)simulation->pass.first), arg_u32((uint32_t)solver->coils), arg_u32(solver->mapped),
                   arg_u32(measured), arg_u32(differs)));
 }
