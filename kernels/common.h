@@ -197,6 +197,7 @@ INLINE float threshold_of(float taken, uchar chosen, float p, float place) {
 /* ---- complex numbers; transforms of WIDTH = FFT_FIRST * FFT_SECOND values by two factors --------------------------- */
 
 INLINE float2 times(float2 a, float2 b) { return (float2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
+INLINE float2 conj_times(float2 a, float2 b) { return (float2)(a.x * b.x + a.y * b.y, a.x * b.y - a.y * b.x); }
 
 #if WIDTH == 32
 #define FFT_FIRST 8

@@ -45,8 +45,6 @@ INLINE void transform2(float2 *v) {
   v[0] = sum;
 }
 
-INLINE float2 conj_times(float2 a, float2 b) { return (float2)(a.x * b.x + a.y * b.y, a.x * b.y - a.y * b.x); }
-
 /* What the lists of a scan say. */
 typedef struct {
   ushort line[WIDTH];

@@ -39,7 +39,6 @@ typedef float2 several;
 #endif
 
 INLINE float square_of(float2 a) { return a.x * a.x + a.y * a.y; }
-INLINE float2 conj_times(float2 a, float2 b) { return (float2)(a.x * b.x + a.y * b.y, a.x * b.y - a.y * b.x); }
 
 INLINE uint coils_of(__global const uint *coils, uint slice, uint most, uint mapped) {
   return mapped ? min(coils[slice], most) : 1u;
