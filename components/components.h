@@ -66,6 +66,8 @@ enum shape {
     "image transformed on both axes, in units of unit: [row frequency][frequency]; 0 is the centre")         \
   X(SLICE, coil_kspace, C64, CHW, SCENE,                                                                     \
     "the file's own k-space of every coil, cropped to the image, as kspace; coils that it lacks are unused") \
+  X(SLICE, coil_hybrid, C64, CHW, SCENE,                                                                     \
+    "its columns transformed, where whole lines are observed: [coil][frequency][row]; 0 is the centre line") \
   X(SLICE, maps, C64, CHW, SCENE,                                                                            \
     "coil sensitivities: the slice's image is the sum of conj(map) times coil image; 1 where there is one coil") \
   X(SLICE, coils, U32, ONE, SCENE, "how many coils it has")                                                  \

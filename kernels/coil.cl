@@ -45,6 +45,17 @@ __kernel void coil_crop(__global const float2 *restrict work, __global const uin
       inside ? work[(coil * height + from_y) * width + from_x] : (float2)(0.0f, 0.0f);
 }
 
+/* Columns of k-space as lines, ready for an uncentred transform after which place y is row y: `lines` [coil][column][row] of
+ * `kspace` [coil][row][column], whose centre is at the start. A row is a sample of `lines`. */
+__kernel void coil_columns(__global const float2 *restrict kspace, __global float2 *restrict lines, uint height,
+                           uint width, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  uint m = row % height, column = row / height;
+  float turn = -2.0f * (float)(m * (height / 2u) % height) / (float)height;
+  lines[row] = times(kspace[(column / width * height + m) * width + column % width], (float2)(cospi(turn), sinpi(turn)));
+}
+
 /* The k-space of all coils of a slice times `factor`, in units of the slice. */
 #define GROUP 256
 

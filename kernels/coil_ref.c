@@ -198,6 +198,23 @@ void coil_noise_prepare(struct host_args *args, struct random *random) {
 
 /* ---- mixed coils ------------------------------------------------------------------------------------------ */
 
+/* exp(-2 pi i m (H/2) / H) of the row's frequency m. */
+void coil_columns_reference(const struct host_args *args) {
+  size_t height = args->value[2].u, width = args->value[3].u;
+  for (size_t i = 0; i < args->rows; i++) {
+    size_t m = i % height, column = i / height;
+    const float *from = (const float *)args->in[0] + 2 * ((column / width * height + m) * width + column % width);
+    double angle = -2 * M_PI * (double)(m * (height / 2)) / (double)height;
+    ((float *)args->out[1])[2 * i] = (float)(from[0] * cos(angle) - from[1] * sin(angle));
+    ((float *)args->out[1])[2 * i + 1] = (float)(from[0] * sin(angle) + from[1] * cos(angle));
+  }
+}
+
+void coil_columns_prepare(struct host_args *args, struct random *random) {
+  args->value[2].u = 1 + random_u32(random) % 9;
+  args->value[3].u = 1 + random_u32(random) % 9;
+}
+
 void coil_mix_reference(const struct host_args *args) {
   size_t coils = args->value[3].u, samples = args->value[4].u;
   const float *kspace = args->in[0], *matrix = args->in[1];

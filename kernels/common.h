@@ -197,6 +197,7 @@ INLINE float threshold_of(float taken, uchar chosen, float p, float place) {
 /* ---- complex numbers; transforms of WIDTH = FFT_FIRST * FFT_SECOND values by two factors --------------------------- */
 
 INLINE float2 times(float2 a, float2 b) { return (float2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
+INLINE float2 conj_times(float2 a, float2 b) { return (float2)(a.x * b.x + a.y * b.y, a.x * b.y - a.y * b.x); }
 
 #if WIDTH == 32
 #define FFT_FIRST 8
@@ -212,7 +213,6 @@ INLINE float2 times(float2 a, float2 b) { return (float2)(a.x * b.x - a.y * b.y,
 #define FFT_SECOND 16
 #endif
 
-#ifdef FFT_FIRST
 INLINE float2 quarter_turn(float2 a) { return (float2)(-a.y, a.x); }
 
 /* Inverse transforms (positive exponent) of 4, 8 and 16 values, in place and in order. */
@@ -259,7 +259,6 @@ INLINE void transform16(float2 *v) {
 
 #define TRANSFORM_(n, v) transform##n(v)
 #define TRANSFORM(n, v) TRANSFORM_(n, v)
-#endif
 
 #ifdef L2SR_NVIDIA
 #define L2SR_MATRIX

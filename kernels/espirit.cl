@@ -190,3 +190,85 @@ __kernel void espirit_solve(__global const float2 *restrict lines, __global cons
     for (uint c = 0u; c < coils; c++) maps[(place + c) * pixels + pixel] = times(vector[s][c], turn);
   }
 }
+
+/* ---- pixels of few coils ---------------------------------------------------------------------------------- */
+
+#define GROUP 64
+#define FEW 16 /* coils: the items of a pixel, a coil each */
+#define TOGETHER (GROUP / FEW)
+
+/* An entry of a pixel's matrix, whatever the order of the two coils. */
+INLINE float2 entry_of(__global const float2 *lines, uint a, uint b, uint coils, uint height, uint count,
+                       const float2 *turn) {
+  uint low = min(a, b), entry = low * coils - low * (low + 1u) / 2u + max(a, b);
+  __global const float2 *line = lines + (size_t)entry * height * count;
+  float2 sum = (float2)(0.0f, 0.0f);
+  for (uint l = 0u; l < count; l++) sum += times(line[l], turn[l]);
+  return a > b ? (float2)(sum.x, -sum.y) : sum;
+}
+
+/* The inner product of two vectors of a pixel, conj(one) other. */
+INLINE float2 product_of(__local const float2 *one, __local const float2 *other) {
+  float2 sum = (float2)(0.0f, 0.0f);
+  for (uint c = 0u; c < FEW; c++) sum += conjugate_times(one[c], other[c]);
+  return sum;
+}
+
+/* Does espirit_solve for FEW coils at most: an item has a row of its pixel's matrix in registers, and vectors pass through
+ * local memory. A row is TOGETHER pixels, of `pixels` from `start` on. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+espirit_solve_few(__global const float2 *restrict lines, __global const float2 *restrict reference,
+                  __global float2 *restrict maps, uint coils, uint kernel_side, uint sets, uint slices, uint most,
+                  uint first, uint height, uint width, uint pixels, float crop, uint rows) {
+  __local float2 shared[SETS_MOST][GROUP];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), coil = item % FEW, start = item - coil;
+  if (row >= rows) return;
+  uint at = min(row * TOGETHER + item / FEW, pixels - 1u), area = height * width, slice = at / area, pixel = at % area;
+  uint entries = coils * (coils + 1u) / 2u, count = 2u * kernel_side - 1u;
+  float2 matrix[FEW], own[SETS_MOST];
+  float value[SETS_MOST] = {0.0f, 0.0f};
+  float2 turn[15];
+  for (uint l = 0u; l < count; l++)
+    turn[l] = turn_of(((int)l - (int)(kernel_side - 1u)) * ((int)(pixel % width) - (int)(width / 2u)), width) /
+              (float)(kernel_side * kernel_side);
+  lines += ((size_t)slice * entries * height + pixel / width) * count;
+  for (uint b = 0u; b < FEW; b++)
+    matrix[b] = coil < coils && b < coils ? entry_of(lines, coil, b, coils, height, count, turn) : (float2)(0.0f, 0.0f);
+  for (uint s = 0u; s < SETS_MOST; s++) own[s] = (float2)(coil == s && s < sets ? 1.0f : 0.0f, 0.0f);
+  for (uint step = 0u; step < STEPS; step++) {
+    for (uint s = 0u; s < SETS_MOST; s++) shared[s][item] = own[s];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint s = 0u; s < SETS_MOST; s++) {
+      float2 sum = (float2)(0.0f, 0.0f);
+      for (uint b = 0u; s < sets && b < FEW; b++) sum += times(matrix[b], shared[s][start + b]);
+      own[s] = sum;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint s = 0u; s < SETS_MOST; s++) shared[s][item] = own[s];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    /* from the last set back; of two, the first without the part along the second */
+    uint last = sets - 1u;
+    float square = product_of(shared[last] + start, shared[last] + start).x;
+    value[last] = sqrt(square);
+    if (sets == 2u) {
+      float2 along = product_of(shared[1] + start, shared[0] + start);
+      if (square > 0.0f) own[0] -= times(along / square, own[1]);
+      barrier(CLK_LOCAL_MEM_FENCE);
+      shared[0][item] = own[0];
+      barrier(CLK_LOCAL_MEM_FENCE);
+      value[0] = sqrt(product_of(shared[0] + start, shared[0] + start).x);
+    }
+    for (uint s = 0u; s < SETS_MOST; s++) own[s] *= value[s] > 0.0f ? 1.0f / value[s] : 0.0f;
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  for (uint s = 0u; s < SETS_MOST; s++) shared[s][item] = own[s];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint s = 0u; s < sets; s++) {
+    float2 sum = (float2)(0.0f, 0.0f);
+    for (uint c = 0u; c < coils; c++) sum += conjugate_times(shared[s][start + c], reference[(size_t)slice * coils + c]);
+    float size = sqrt(sum.x * sum.x + sum.y * sum.y);
+    float2 phase = value[s] < crop ? (float2)(0.0f, 0.0f) : size > 0.0f ? sum / size : (float2)(1.0f, 0.0f);
+    size_t place = ((size_t)(sets - 1u - s) * slices + first + slice) * most;
+    if (coil < coils) maps[(place + coil) * area + pixel] = times(own[s], phase);
+  }
+}

@@ -171,6 +171,20 @@ void espirit_solve_reference(const struct host_args *args) {
   }
 }
 
+enum { PIXELS_A_GROUP = 4 };
+
+/* The same pixels, of whose matrices nothing stays. */
+void espirit_solve_few_reference(const struct host_args *args) {
+  size_t pixels = args->value[11].u, rows = args->rows * PIXELS_A_GROUP, coils = args->value[3].u;
+  struct host_args whole = {.in = {args->in[0], args->in[1]}, .rows = rows < pixels ? rows : pixels};
+  whole.out[2] = calloc(coils * (coils + 1) * whole.rows, 2 * sizeof(float));
+  whole.out[3] = args->out[2];
+  for (int v = 0; v < 8; v++) whole.value[4 + v] = args->value[3 + v];
+  whole.value[13] = args->value[12];
+  if (whole.out[2]) espirit_solve_reference(&whole);
+  free(whole.out[2]);
+}
+
 /* ---- sizes that fit the buffers ----------------------------------------------------------------------- */
 
 void espirit_region_prepare(struct host_args *args, struct random *random) {
@@ -217,4 +231,19 @@ void espirit_solve_prepare(struct host_args *args, struct random *random) {
   args->value[7].u = args->value[9].u + (start + (uint32_t)args->rows + pixels - 1) / pixels;
   args->value[12].u = start;
   args->value[13].f = random_u32(random) % 3 ? 0.0f : 1e9f;
+}
+
+/* The last group has a pixel less than others. */
+void espirit_solve_few_prepare(struct host_args *args, struct random *random) {
+  uint32_t pixels = (uint32_t)args->rows * PIXELS_A_GROUP - 1, coils = 1 + random_u32(random) % 3;
+  args->value[3].u = coils;
+  args->value[4].u = 1 + random_u32(random) % 3;
+  args->value[5].u = coils > 1 ? 1 + random_u32(random) % 2 : 1;
+  args->value[7].u = 3;
+  args->value[8].u = random_u32(random) % 2;
+  args->value[9].u = 4 + random_u32(random) % 3;
+  args->value[10].u = 5 + random_u32(random) % 3;
+  args->value[6].u = args->value[8].u + (pixels + args->value[9].u * args->value[10].u - 1) / (args->value[9].u * args->value[10].u);
+  args->value[11].u = pixels;
+  args->value[12].f = random_u32(random) % 3 ? 0.0f : 1e9f;
 }

@@ -50,6 +50,7 @@ void coil_centre_reference(const struct host_args *args);
 void coil_combine_reference(const struct host_args *args);
 void coil_crop_reference(const struct host_args *args);
 void coil_scale_reference(const struct host_args *args);
+void coil_columns_reference(const struct host_args *args);
 void coil_mix_reference(const struct host_args *args);
 void coil_join_reference(const struct host_args *args);
 void coil_simulate_reference(const struct host_args *args);
@@ -58,6 +59,7 @@ void espirit_region_reference(const struct host_args *args);
 void espirit_gram_reference(const struct host_args *args);
 void espirit_lags_reference(const struct host_args *args);
 void espirit_rows_reference(const struct host_args *args);
+void espirit_solve_few_reference(const struct host_args *args);
 void espirit_solve_reference(const struct host_args *args);
 void score_ssim_reference(const struct host_args *args);
 void score_ssim_uniform_reference(const struct host_args *args);
@@ -116,6 +118,10 @@ void optimise_rmsprop_reference(const struct host_args *args);
 void optimise_sgd_reference(const struct host_args *args);
 void optimise_square_reference(const struct host_args *args);
 void optimise_clip_reference(const struct host_args *args);
+void hybrid_list_reference(const struct host_args *args);
+void hybrid_observe_reference(const struct host_args *args);
+void hybrid_join_reference(const struct host_args *args);
+void hybrid_normal_reference(const struct host_args *args);
 void solve_mark_reference(const struct host_args *args);
 void solve_gather_reference(const struct host_args *args);
 void solve_combine_reference(const struct host_args *args);
@@ -221,9 +227,11 @@ void espirit_region_prepare(struct host_args *args, struct random *random);
 void espirit_gram_prepare(struct host_args *args, struct random *random);
 void espirit_lags_prepare(struct host_args *args, struct random *random);
 void espirit_rows_prepare(struct host_args *args, struct random *random);
+void espirit_solve_few_prepare(struct host_args *args, struct random *random);
 void espirit_solve_prepare(struct host_args *args, struct random *random);
 void coil_crop_prepare(struct host_args *args, struct random *random);
 void coil_scale_prepare(struct host_args *args, struct random *random);
+void coil_columns_prepare(struct host_args *args, struct random *random);
 void coil_mix_prepare(struct host_args *args, struct random *random);
 void coil_join_prepare(struct host_args *args, struct random *random);
 void coil_simulate_prepare(struct host_args *args, struct random *random);
@@ -295,6 +303,10 @@ void optimise_rmsprop_prepare(struct host_args *args, struct random *random);
 void optimise_sgd_prepare(struct host_args *args, struct random *random);
 void optimise_square_prepare(struct host_args *args, struct random *random);
 void optimise_clip_prepare(struct host_args *args, struct random *random);
+void hybrid_list_prepare(struct host_args *args, struct random *random);
+void hybrid_observe_prepare(struct host_args *args, struct random *random);
+void hybrid_join_prepare(struct host_args *args, struct random *random);
+void hybrid_normal_prepare(struct host_args *args, struct random *random);
 void solve_mark_prepare(struct host_args *args, struct random *random);
 void solve_gather_prepare(struct host_args *args, struct random *random);
 void solve_combine_prepare(struct host_args *args, struct random *random);
@@ -351,5 +363,8 @@ void pgmri_advantage_prepare(struct host_args *args, struct random *random);
  * both axes and so wants a square, are written for. Those named direct take every size. */
 bool observe_fft_fits(size_t height, size_t width);
 bool observe_cells_fft_fits(size_t height, size_t width);
+/* Those of hybrid.cl: local memory holds a block of rows. */
+bool hybrid_fits(size_t height, size_t width);
+size_t hybrid_blocks(size_t height, size_t width); /* blocks of rows of an image: work-groups of a scan */
 
 #endif

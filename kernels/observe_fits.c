@@ -1,4 +1,4 @@
-/* The sizes that kernels of observe.cl and fourier.cl are written for. */
+/* The sizes that kernels of observe.cl, fourier.cl and hybrid.cl are written for. */
 #include "kernels/kernels.h"
 
 bool observe_fft_fits(size_t height, size_t width) {
@@ -8,4 +8,13 @@ bool observe_fft_fits(size_t height, size_t width) {
 
 bool observe_cells_fft_fits(size_t height, size_t width) {
   return height == width && observe_fft_fits(height, width);
+}
+
+bool hybrid_fits(size_t height, size_t width) {
+  return height && width <= 896;
+}
+
+size_t hybrid_blocks(size_t height, size_t width) {
+  size_t rows = width <= 448 ? 8 : 4;
+  return (height + rows - 1) / rows;
 }

@@ -15,8 +15,30 @@
 #define NO_CELL 0xffffffffu
 #define GROUP_OF_SCAN __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 
+/* Pixels that an item takes together, [first, last): a GPU's neighbours take neighbouring pixels; a CPU's items take parts of
+ * the image, and eight numbers at a time. UNDER_WAY: before a loop over memory. */
+#if defined(__x86_64__) || defined(__aarch64__)
+#define UNDER_WAY
+#define STEP 4u
+typedef float8 several;
+#define SHARE(pixels) (((pixels) + STEP * GROUP - 1u) / (STEP * GROUP) * STEP)
+#define FIRST(item, pixels) ((item) * SHARE(pixels))
+#define LAST(item, pixels) min(FIRST((item) + 1u, pixels), pixels)
+#define TAKE(from, i, pixels) load_eight((__global const float *)(from), 2u * (i), 2u * (pixels))
+#define GIVE(to, i, pixels, value) store_eight((__global float *)(to), 2u * (i), 2u * (pixels), value)
+#define TOTAL(sum) (((sum).s0 + (sum).s1 + (sum).s2 + (sum).s3) + ((sum).s4 + (sum).s5 + (sum).s6 + (sum).s7))
+#else
+#define UNDER_WAY FOUR_TURNS
+#define STEP GROUP
+typedef float2 several;
+#define FIRST(item, pixels) (item)
+#define LAST(item, pixels) (pixels)
+#define TAKE(from, i, pixels) (from)[i]
+#define GIVE(to, i, pixels, value) (to)[i] = (value)
+#define TOTAL(sum) ((sum).x + (sum).y)
+#endif
+
 INLINE float square_of(float2 a) { return a.x * a.x + a.y * a.y; }
-INLINE float2 conj_times(float2 a, float2 b) { return (float2)(a.x * b.x + a.y * b.y, a.x * b.y - a.y * b.x); }
 
 INLINE uint coils_of(__global const uint *coils, uint slice, uint most, uint mapped) {
   return mapped ? min(coils[slice], most) : 1u;
@@ -250,6 +272,7 @@ GROUP_OF_SCAN solve_begin(__global const float2 *restrict right, __global const 
   if (row >= rows) return;
   size_t start = (size_t)row * pixels;
   float sum = 0.0f;
+  UNDER_WAY
   for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
     float2 value = right[start + i];
     sum += square_of(value);
@@ -268,11 +291,20 @@ GROUP_OF_SCAN solve_begin(__global const float2 *restrict right, __global const 
 /* The step along the direction: residual squared over direction times product. */
 INLINE float step_of(float square, float along) { return along != 0.0f ? square / along : 0.0f; }
 
-/* A step for (A^H A + weight) x = right. product: A^H A direction; then the next direction. */
+/* <direction, (A^H A + weight G^H G) direction> of the parts of a scan's blocks (kernels/hybrid.cl), G the identity or the
+ * differences. Every item of the group must call it. */
+INLINE float along_of(__global const float2 *parts, uint blocks, float weight, __local float *scratch) {
+  float sum = 0.0f;
+  for (uint i = (uint)get_local_id(0); i < blocks; i += GROUP) sum += parts[i].x + weight * parts[i].y;
+  return group_sum(sum, scratch);
+}
+
+/* A step for (A^H A + weight) x = right. product: A^H A direction. Where its blocks have parts, they are `parts`; else blocks
+ * is 0, and product becomes the next direction. */
 GROUP_OF_SCAN solve_conjugate(__global float2 *restrict product, __global float2 *restrict direction,
                               __global float2 *restrict solution, __global float2 *restrict residual,
-                              __global float4 *restrict values, __global float4 *restrict counts, float weight,
-                              uint pixels, uint rows) {
+                              __global const float2 *restrict parts, __global float4 *restrict values,
+                              __global float4 *restrict counts, float weight, uint pixels, uint blocks, uint rows) {
   __local float scratch[GROUP];
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
   if (row >= rows) return;
@@ -280,29 +312,33 @@ GROUP_OF_SCAN solve_conjugate(__global float2 *restrict product, __global float2
   __global float2 *q = product + start, *p = direction + start, *x = solution + start, *r = residual + start;
   float4 value = values[row], count = counts[row];
   if (count.w > 0.0f) return;
-  float sum = 0.0f;
-  for (uint i = item; i < pixels; i += GROUP) {
-    float2 a = p[i], b = q[i] + weight * a;
-    sum += a.x * b.x + a.y * b.y;
+  uint first = FIRST(item, pixels), last = LAST(item, pixels);
+  several sum = 0.0f;
+  UNDER_WAY
+  for (uint i = first; i < last && !blocks; i += STEP) {
+    several a = TAKE(p, i, pixels);
+    sum += a * (TAKE(q, i, pixels) + weight * a);
   }
-  float step = step_of(value.x, group_sum(sum, scratch));
+  float along = blocks ? along_of(parts + (size_t)row * blocks, blocks, weight, scratch) : group_sum(TOTAL(sum), scratch);
+  float step = step_of(value.x, along);
   sum = 0.0f;
-  for (uint i = item; i < pixels; i += GROUP) {
-    float2 a = p[i], rest = r[i] - step * (q[i] + weight * a);
-    x[i] += step * a;
-    r[i] = rest;
-    sum += square_of(rest);
+  UNDER_WAY
+  for (uint i = first; i < last; i += STEP) {
+    several a = TAKE(p, i, pixels), rest = TAKE(r, i, pixels) - step * (TAKE(q, i, pixels) + weight * a);
+    GIVE(x, i, pixels, TAKE(x, i, pixels) + step * a);
+    GIVE(r, i, pixels, rest);
+    sum += rest * rest;
   }
-  sum = group_sum(sum, scratch);
-  float turn = sum / value.x;
-  for (uint i = item; i < pixels; i += GROUP) {
-    float2 next = r[i] + turn * p[i];
-    p[i] = next;
-    q[i] = next;
+  float square = group_sum(TOTAL(sum), scratch), turn = square / value.x;
+  UNDER_WAY
+  for (uint i = first; i < last; i += STEP) {
+    several next = TAKE(r, i, pixels) + turn * TAKE(p, i, pixels);
+    GIVE(p, i, pixels, next);
+    if (!blocks) GIVE(q, i, pixels, next);
   }
   if (item == 0u) {
-    values[row] = (float4)(sum, value.y, value.z, value.w);
-    counts[row] = (float4)(count.x + 1.0f, count.y + 1.0f, 0.0f, sum <= value.y ? 1.0f : 0.0f);
+    values[row] = (float4)(square, value.y, value.z, value.w);
+    counts[row] = (float4)(count.x + 1.0f, count.y + 1.0f, 0.0f, square <= value.y ? 2.0f : 0.0f);
   }
 }
 
@@ -339,6 +375,7 @@ INLINE float2 divergence(__global const float2 *split, __global const float2 *du
 INLINE void split_round(__global const float2 *x, __global float2 *split, __global float2 *dual, float threshold,
                         uint height, uint width) {
   uint pixels = height * width;
+  UNDER_WAY
   for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
     around at = around_of(i, height, width);
     float2 along = RELAXATION * (x[i] - x[at.left]) + (1.0f - RELAXATION) * split[i] + dual[i];
@@ -352,16 +389,43 @@ INLINE void split_round(__global const float2 *x, __global float2 *split, __glob
   }
 }
 
+/* A step of conjugate gradients; returns the square of the residual. Every item of the group must call it. */
+INLINE float total_step(__global const float2 *q, __global const float2 *p, __global float2 *x, __global float2 *r, float step,
+                        float rho, uint height, uint width, __local float *scratch) {
+  float sum = 0.0f;
+  UNDER_WAY
+  for (uint i = (uint)get_local_id(0); i < height * width; i += GROUP) {
+    float2 rest = r[i] - step * (q[i] + rho * laplacian(p, around_of(i, height, width)));
+    x[i] += step * p[i];
+    r[i] = rest;
+    sum += square_of(rest);
+  }
+  return group_sum(sum, scratch);
+}
+
+/* <p, (A^H A + rho G^H G) p>, q = A^H A p. Every item of the group must call it. */
+INLINE float total_along(__global const float2 *q, __global const float2 *p, float rho, uint height, uint width,
+                         __local float *scratch) {
+  float sum = 0.0f;
+  UNDER_WAY
+  for (uint i = (uint)get_local_id(0); i < height * width; i += GROUP) {
+    float2 a = p[i], b = q[i] + rho * laplacian(p, around_of(i, height, width));
+    sum += a.x * b.x + a.y * b.y;
+  }
+  return group_sum(sum, scratch);
+}
+
 /* A step for (A^H A + rho G^H G) x = side, side = right + rho G^H (split - dual). A round of them ends after INNER_STEPS, or
- * where the residual is small against the side; then split and dual are those of x, and the residual goes on with the new
- * side. A scan ends with the round in which it has taken more than `iterations` steps. product: A^H A direction; then the
- * next direction. */
+ * where the residual is small against the side; then split and dual are those of x, and the residual, the first direction,
+ * goes on with the new side. A scan ends with the round in which it has taken more than `iterations` steps. product, parts, blocks:
+ * solve_conjugate. */
 GROUP_OF_SCAN solve_total(__global const float2 *restrict right, __global float2 *restrict product,
                           __global float2 *restrict direction, __global float2 *restrict solution,
                           __global float2 *restrict residual, __global float2 *restrict side,
                           __global float2 *restrict split, __global float2 *restrict dual,
-                          __global float4 *restrict values, __global float4 *restrict counts, uint height, uint width,
-                          float rho, uint iterations, uint rows) {
+                          __global const float2 *restrict parts, __global float4 *restrict values,
+                          __global float4 *restrict counts, uint height, uint width, float rho, uint iterations,
+                          uint blocks, uint rows) {
   __local float scratch[GROUP];
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), pixels = height * width;
   if (row >= rows) return;
@@ -370,51 +434,44 @@ GROUP_OF_SCAN solve_total(__global const float2 *restrict right, __global float2
   __global float2 *z = split + 2u * start, *u = dual + 2u * start, *s = side + start;
   float4 value = values[row], count = counts[row];
   if (count.w > 0.0f) return;
-  float sum = 0.0f, whole = 0.0f;
-  for (uint i = item; i < pixels; i += GROUP) {
-    float2 a = p[i], b = q[i] + rho * laplacian(p, around_of(i, height, width));
-    sum += a.x * b.x + a.y * b.y;
-  }
-  float step = step_of(value.x, group_sum(sum, scratch));
-  sum = 0.0f;
-  for (uint i = item; i < pixels; i += GROUP) {
-    float2 a = p[i], rest = r[i] - step * (q[i] + rho * laplacian(p, around_of(i, height, width)));
-    x[i] += step * a;
-    r[i] = rest;
-    sum += square_of(rest);
-  }
-  sum = group_sum(sum, scratch);
+  float along = blocks ? along_of(parts + (size_t)row * blocks, blocks, rho, scratch)
+                       : total_along(q, p, rho, height, width, scratch);
+  float sum = total_step(q, p, x, r, step_of(value.x, along), rho, height, width, scratch), turn = sum / value.x;
   barrier(CLK_GLOBAL_MEM_FENCE);
-  float turn = sum / value.x;
   count += (float4)(1.0f, 1.0f, 0.0f, 0.0f);
   value.x = sum;
-  if (sum <= value.y || count.x >= INNER_STEPS) {
-    turn = 0.0f;
+  bool ends = sum <= value.y || count.x >= INNER_STEPS;
+  if (ends) {
     count.x = 0.0f;
     count.z += 1.0f;
-    count.w = count.y > (float)iterations || count.z >= (float)iterations ? 1.0f : 0.0f;
-    if (count.w == 0.0f) {
-      split_round(x, z, u, value.z, height, width);
-      barrier(CLK_GLOBAL_MEM_FENCE);
-      sum = 0.0f;
-      for (uint i = item; i < pixels; i += GROUP) {
-        float2 next = right[start + i] + rho * divergence(z, u, around_of(i, height, width), pixels);
-        float2 rest = r[i] + next - s[i];
-        s[i] = next;
-        r[i] = rest;
-        sum += square_of(rest);
-        whole += square_of(next);
-      }
-      value.x = group_sum(sum, scratch);
-      whole = group_sum(whole, scratch);
-      value.y = INNER_TOLERANCE * INNER_TOLERANCE * whole;
-      count.w = value.x <= value.w * whole ? 1.0f : 0.0f;
-    }
+    count.w = count.y > (float)iterations || count.z >= (float)iterations ? 2.0f : 0.0f;
   }
-  for (uint i = item; i < pixels; i += GROUP) {
+  if (ends && count.w == 0.0f) {
+    float whole = 0.0f;
+    split_round(x, z, u, value.z, height, width);
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    sum = 0.0f;
+    UNDER_WAY
+    for (uint i = item; i < pixels; i += GROUP) {
+      float2 next = right[start + i] + rho * divergence(z, u, around_of(i, height, width), pixels);
+      float2 rest = r[i] + next - s[i];
+      s[i] = next;
+      r[i] = rest;
+      p[i] = rest;
+      if (!blocks) q[i] = rest;
+      sum += square_of(rest);
+      whole += square_of(next);
+    }
+    value.x = group_sum(sum, scratch);
+    whole = group_sum(whole, scratch);
+    value.y = INNER_TOLERANCE * INNER_TOLERANCE * whole;
+    count.w = value.x <= value.w * whole ? 2.0f : 0.0f;
+  }
+  UNDER_WAY
+  for (uint i = item; i < pixels && !ends; i += GROUP) {
     float2 next = r[i] + turn * p[i];
     p[i] = next;
-    q[i] = next;
+    if (!blocks) q[i] = next;
   }
   if (item == 0u) {
     values[row] = value;
@@ -525,6 +582,7 @@ GROUP_OF_SCAN solve_momentum(__global const float2 *restrict work, __global cons
   float4 count = counts[row];
   if (count.w > 0.0f) return;
   float change = 0.0f, whole = 0.0f;
+  UNDER_WAY
   for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
     uint y = i / width, from = (y + down) % height * width + (i - y * width + right) % width;
     float2 value = work[start + from], gone = value - before[start + i], next = value + factor * gone;
@@ -551,6 +609,7 @@ GROUP_OF_SCAN solve_descend(__global const float2 *restrict product, __global co
   float4 count = counts[row];
   barrier(CLK_GLOBAL_MEM_FENCE);
   if (count.w > 1.0f) return;
+  UNDER_WAY
   for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
     uint y = i / width, to = (y + down) % height * width + (i - y * width + along) % width;
     float2 next = solution[start + i] + step * (right[start + i] - product[start + i]);

@@ -36,7 +36,7 @@ static int close_device(void **state) {
 
 static const struct {
   size_t height, width;
-} sizes[] = {{45, 33}, {20, 256}, {32, 32}, {70, 64}, {40, 128}};
+} sizes[] = {{45, 33}, {20, 256}, {32, 32}, {70, 64}, {40, 128}, {9, 44}, {6, 450}};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 static bool every_size;
 

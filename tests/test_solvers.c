@@ -2,6 +2,7 @@
  * and of coils, against double precision (tests/solver_vectors.py) and BART; numbers of scans; what uses
  * them; what is refused. */
 #include "engine/files/store.h"
+#include "systems/coils/hybrid.h"
 #include "systems/scan/reconstruction.h"
 #include "systems/scan/systems.h"
 #include "systems/scan/transform.h"
@@ -96,6 +97,7 @@ static void open_solver(struct scene *scene, struct device *device, size_t envs,
   if (!coils) return;
   fill_coils(world, 1, 0);
   fill_coils(world, 0.25f, 1);
+  assert_good(hybrid_fill(world, 2, &error), &error);
 }
 
 static void reconstruct(struct scene *scene) {

@@ -5,6 +5,7 @@
     bench_peers.py network [--size N] [--batch N] [--precisions f32,tf32,autocast] [--json]
     bench_peers.py a2c [--size N] [--batch N] [--envs N] [--precisions f32,tf32,autocast] [--json]
     bench_peers.py pgmri [--size N] [--batch N] [--envs N] [--precisions f32,tf32,autocast] [--json]
+    bench_peers.py varnet [--size N] [--coils N] [--cascades N] [--batch N] [--precisions f32,tf32,autocast] [--json]
     bench_peers.py train-unet --data FOLDER [--epochs N] [--batch 16] [--compile] [--json]
     bench_peers.py environment --source FOLDER [--kind l2sr|active-mri] [--size N] [--envs 16] [--repeats N] [--json]
 
@@ -14,7 +15,8 @@ repeats after a warm-up, synchronised. network: the U-Net, forward and a trainin
 RMSprop) on --batch observations, and whole iterations of L2S: 28 steps of --envs scans, the terminal U-Net and SSIM,
 the update in micro-batches of --batch. pgmri: an update of PG-MRI on --envs scans of 28 steps, 8 of a slice: a
 reconstruction and its SSIM before every step and after the last, the policy on it, returns of gamma 0.9 beside the mean
-of a slice's scans, Adam. train-unet: the protocol's reconstructor training on real files. Needs PyTorch (train-unet also h5py); nothing of l2sr does.
+of a slice's scans, Adam. varnet: the variational network on --batch slices of --coils coils, forward and a training step; compiled are its
+U-Nets, what stands between them is complex. train-unet: the protocol's reconstructor training on real files. Needs PyTorch (train-unet also h5py); nothing of l2sr does.
 
 environment: steps of a public environment, its own code imported from FOLDER and driven with random images past its data
 loading; --envs scans in lock-step, random free lines drawn before the clock starts; no step is an episode's last. FOLDER is
@@ -221,6 +223,116 @@ def network(args):
                        "images_per_second": args.batch / seconds, "milliseconds": 1e3 * seconds}
                 print(json.dumps(row) if args.json else
                       f"{row['peer']}, {precision}, {work}: {row['images_per_second']:.5g} images/s "
+                      f"({row['milliseconds']:.4g} ms a batch of {args.batch}) on {name}", flush=True)
+
+
+# ---- the variational network --------------------------------------------------------------------------------------
+
+
+def complex_block(inputs, outputs):
+    layers = []
+    for a, b in ((inputs, outputs), (outputs, outputs)):
+        layers += [torch.nn.Conv2d(a, b, 3, padding=1, bias=False), torch.nn.InstanceNorm2d(b), torch.nn.LeakyReLU(0.2)]
+    return torch.nn.Sequential(*layers)
+
+
+class ComplexUNet(torch.nn.Module):
+    """fastMRI's NormUnet: two planes, each normalised, through a U-Net whose transposed convolutions double the sides."""
+
+    def __init__(self, channels, pools=4):
+        super().__init__()
+        sizes = [channels << k for k in range(pools + 1)]
+        self.down = torch.nn.ModuleList(complex_block(a, b) for a, b in zip([2] + sizes, sizes))
+        self.wide = torch.nn.ModuleList(
+            torch.nn.Sequential(torch.nn.ConvTranspose2d(2 * a, a, 2, stride=2, bias=False), torch.nn.InstanceNorm2d(a),
+                                torch.nn.LeakyReLU(0.2)) for a in reversed(sizes[:-1]))
+        self.up = torch.nn.ModuleList(complex_block(2 * a, a) for a in reversed(sizes[:-1]))
+        self.head = torch.nn.Conv2d(channels, 2, 1)
+
+    def forward(self, image):
+        return torch.view_as_complex(self.planes(torch.view_as_real(image)))
+
+    def planes(self, pairs):
+        x = pairs.permute(0, 3, 1, 2)
+        mean, std = x.mean((2, 3), keepdim=True), x.std((2, 3), keepdim=True)
+        x, skips = (x - mean) / std, []
+        for layer in self.down[:-1]:
+            skips.append(layer(x))
+            x = torch.nn.functional.avg_pool2d(skips[-1], 2)
+        x = self.down[-1](x)
+        for wide, layer in zip(self.wide, self.up):
+            x = layer(torch.cat([wide(x), skips.pop()], 1))
+        return (self.head(x).float() * std + mean).permute(0, 2, 3, 1).contiguous()
+
+
+def centred(x, transform):
+    return torch.fft.fftshift(transform(torch.fft.ifftshift(x, dim=(-2, -1)), norm="ortho"), dim=(-2, -1))
+
+
+class VarNet(torch.nn.Module):
+    """End-to-end variational network of lines (A. Sriram et al. 2020); the centre is 24 lines."""
+
+    def __init__(self, cascades=12, channels=18, sense_channels=8):
+        super().__init__()
+        self.sense = ComplexUNet(sense_channels)
+        self.cascade = torch.nn.ModuleList(ComplexUNet(channels) for _ in range(cascades))
+        self.step = torch.nn.Parameter(torch.ones(cascades))
+
+    def maps(self, kspace):
+        batch, coils, height, width = kspace.shape
+        centre = torch.zeros(width, device=kspace.device)
+        centre[width // 2 - 12:width // 2 + 12] = 1
+        images = centred(kspace * centre, torch.fft.ifft2).reshape(batch * coils, height, width)
+        maps = self.sense(images).reshape(kspace.shape)
+        return maps / maps.abs().square().sum(1, keepdim=True).sqrt()
+
+    def forward(self, measured, mask):
+        maps, kspace = self.maps(measured), measured
+        for step, cascade in zip(self.step, self.cascade):
+            image = (centred(kspace, torch.fft.ifft2) * maps.conj()).sum(1)
+            kspace = kspace - step * mask * (kspace - measured) - centred(maps * cascade(image)[:, None], torch.fft.fft2)
+        return centred(kspace, torch.fft.ifft2).abs().square().sum(1, keepdim=True).sqrt()
+
+
+def varnet(args):
+    """Slices per second of the variational network, forward and forward + SSIM loss + backward + Adam."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
+    torch.backends.cudnn.benchmark = True
+    shape = (args.batch, args.coils, args.size, args.size)
+    mask = (torch.rand(args.size, device=device) < 0.25).float()
+    mask[args.size // 2 - 12:args.size // 2 + 12] = 1
+    measured = torch.complex(torch.randn(shape, device=device), torch.randn(shape, device=device)) * mask
+    target, one = torch.rand(args.batch, 1, args.size, args.size, device=device), torch.ones(args.batch, device=device)
+    for precision in args.precisions.split(","):
+        tf32, half = PRECISIONS[precision]
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+        for kind in ("eager", "compiled"):
+            model = VarNet(args.cascades).to(device)
+            for net in model.modules() if kind == "compiled" else ():
+                if isinstance(net, ComplexUNet):
+                    net.planes = torch.compile(net.planes)
+            optimiser = torch.optim.Adam(model.parameters(), 3e-4)
+
+            def forward():
+                with torch.no_grad(), torch.autocast(device, torch.bfloat16, enabled=half):
+                    return model(measured, mask)
+
+            def train():
+                optimiser.zero_grad(set_to_none=True)
+                with torch.autocast(device, torch.bfloat16, enabled=half):
+                    output = model(measured, mask)
+                (-ssim(output, target, one).mean()).backward()
+                optimiser.step()
+
+            for work, run in (("forward", forward), ("train", train)):
+                seconds = median_seconds(run, device)
+                row = {"peer": f"PyTorch {torch.__version__} {kind}", "bench": "varnet", "work": work,
+                       "precision": precision, "device": name, "size": args.size, "coils": args.coils,
+                       "cascades": args.cascades, "batch": args.batch, "slices_per_second": args.batch / seconds,
+                       "milliseconds": 1e3 * seconds}
+                print(json.dumps(row) if args.json else
+                      f"{row['peer']}, {precision}, {work}: {row['slices_per_second']:.4g} slices/s "
                       f"({row['milliseconds']:.4g} ms a batch of {args.batch}) on {name}", flush=True)
 
 
@@ -659,13 +771,15 @@ def environment(args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("work", choices=["observe", "network", "a2c", "pgmri", "train-unet", "environment"])
+    parser.add_argument("work", choices=["observe", "network", "a2c", "pgmri", "train-unet", "environment", "varnet"])
     parser.add_argument("--size", type=int, default=128)
     parser.add_argument("--envs", type=int, help="4096; environment: 16")
     parser.add_argument("--slices", type=int, default=1024)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--channels", type=int, default=16, help="network: of the U-Net")
+    parser.add_argument("--coils", type=int, default=8, help="varnet: of a slice")
+    parser.add_argument("--cascades", type=int, default=12, help="varnet: of the network")
     parser.add_argument("--precisions", default="f32,tf32,autocast", help="comma list of f32, tf32, autocast")
     parser.add_argument("--data", help="train-unet: folder with train and val")
     parser.add_argument("--epochs", type=int, default=50)
@@ -680,7 +794,7 @@ def main():
     if args.envs is None:
         args.envs = 16 if args.work == "environment" else 4096
     {"observe": observe, "network": network, "a2c": a2c, "pgmri": pgmri, "train-unet": train_unet,
-     "environment": environment}[args.work](args)
+     "environment": environment, "varnet": varnet}[args.work](args)
 
 
 if __name__ == "__main__":

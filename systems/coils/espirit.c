@@ -3,13 +3,29 @@
 #include "engine/base/log.h"
 
 #include <complex.h>
+#include <dlfcn.h>
 #include <lapacke.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
-static const size_t lines_most = (size_t)64
+static const size_t lines_most = (size_t)256
                                  << 20; /* bytes of transformed lags: how many slices go together */
-static const size_t matrix_most = (size_t)32 << 20; /* of the pixels' matrices: what a cache holds */
+static const size_t cpu_most = (size_t)32 << 20, gpu_most = (size_t)256 << 20; /* of the pixels' matrices: what a cache
+                                                                                     holds, or keeps a GPU busy */
+
+enum { WORKERS_MOST = 64 };
+enum { FEW_COILS = 16, PIXELS_A_GROUP = 4 }; /* of espirit_solve_few (kernels/espirit.cl) */
+
+/* What finds the eigenvectors of one matrix after the other. */
+struct worker {
+  double complex *matrix, *vectors; /* [samples][samples] */
+  double *value, *diagonal, *beside; /* [samples] */
+  double complex *turns;             /* [samples] */
+  lapack_int *support;               /* [2][samples] */
+};
 
 /* Slices that go together: `count` from `first` on. */
 struct batch {
@@ -22,20 +38,37 @@ struct batch {
   size_t kept, chunk;                  /* vectors of the slice that has most; pixels at a time */
   cl_mem region, gram, vectors, lag, lines, reference, matrix;
   float complex *host_region, *host_gram, *host_vectors, *host_reference;
-  double complex *work; /* [samples][samples] */
-  double *value;        /* [samples] */
+  struct worker worker[WORKERS_MOST];
+  size_t workers;
+  size_t *each_kept; /* [room] */
 };
 
 /* ---- eigenvectors ------------------------------------------------------------------------------------- */
 
-/* Of a Hermitian matrix [n][n], in place: vector after vector, by rising eigenvalue. LAPACK stores matrices
- * column after column, so it sees the conjugate: its vectors are conjugated back. */
-static bool solve(double complex *matrix, size_t n, double *value, struct error *error) {
-  int code = LAPACKE_zheevd(LAPACK_COL_MAJOR, 'V', 'L', (lapack_int)n, matrix, (lapack_int)n, value);
-  if (code)
-    return fail(error, "LAPACK's zheevd finds no eigenvectors of a matrix of %zu x %zu (%d)", n, n, code);
-  for (size_t i = 0; i < n * n; i++) matrix[i] = conj(matrix[i]);
-  return true;
+/* The eigenvectors of the worker's Hermitian matrix [n][n] whose eigenvalues are above `threshold` of the largest one, the
+ * first n vectors of `vectors`, by rising eigenvalue; the last one in any case. LAPACK stores matrices column after column,
+ * so it sees the conjugate: its vectors are conjugated back. Returns LAPACK's code. */
+static int solve(struct worker *own, size_t n, double threshold, size_t *kept) {
+  lapack_int size = (lapack_int)n, found;
+  lapack_logical tries = true;
+  int code = LAPACKE_zhetrd(LAPACK_COL_MAJOR, 'L', size, own->matrix, size, own->diagonal, own->beside, own->turns);
+  memcpy(own->value, own->diagonal, sizeof *own->value * n);
+  double *beside = (double *)own->vectors;
+  memcpy(beside, own->beside, sizeof *beside * n);
+  if (!code) code = LAPACKE_dsterf(size, own->value, beside);
+  if (code) return code;
+  for (*kept = 1; *kept < n && own->value[n - 1 - *kept] > threshold * own->value[n - 1];) ++*kept;
+  code = LAPACKE_zstemr(LAPACK_COL_MAJOR, 'V', 'I', size, own->diagonal, own->beside, 0, 0, size - (lapack_int)*kept + 1,
+                        size, &found, own->value, own->vectors, size, (lapack_int)*kept, own->support, &tries);
+  if (!code)
+    code = LAPACKE_zunmtr(LAPACK_COL_MAJOR, 'L', 'L', 'N', size, (lapack_int)*kept, own->matrix, size, own->turns,
+                          own->vectors, size);
+  for (size_t i = 0; i < *kept * n; i++) own->vectors[i] = conj(own->vectors[i]);
+  return code;
+}
+
+static bool refuse(size_t n, int code, struct error *error) {
+  return !code || fail(error, "LAPACK finds no eigenvectors of a matrix of %zu x %zu (%d)", n, n, code);
 }
 
 /* The first principal coil vector of a region [coils][area]. Vectors have no phase of their own: that of the
@@ -43,7 +76,8 @@ static bool solve(double complex *matrix, size_t n, double *value, struct error 
 static bool find_reference(struct batch *batch, const float complex *region, float complex *reference,
                            struct error *error) {
   size_t coils = batch->espirit->coils, largest = 0;
-  double complex *matrix = batch->work;
+  struct worker *own = batch->worker;
+  double complex *matrix = own->matrix;
   for (size_t a = 0; a < coils; a++)
     for (size_t b = 0; b < coils; b++) {
       double complex sum = 0;
@@ -52,23 +86,13 @@ static bool find_reference(struct batch *batch, const float complex *region, flo
             (double complex)region[a * batch->area + i] * conj((double complex)region[b * batch->area + i]);
       matrix[a * coils + b] = sum;
     }
-  if (!solve(matrix, coils, batch->value, error)) return false;
-  const double complex *vector = matrix + (coils - 1) * coils;
+  size_t kept;
+  if (!refuse(coils, solve(own, coils, 1, &kept), error)) return false;
+  const double complex *vector = own->vectors;
   for (size_t c = 1; c < coils; c++)
     if (cabs(vector[c]) > cabs(vector[largest])) largest = c;
   double complex turn = conj(vector[largest]) / cabs(vector[largest]);
   for (size_t c = 0; c < coils; c++) reference[c] = (float complex)(vector[c] * turn);
-  return true;
-}
-
-/* Leaves the kernels of slice i at the end of batch->work and says how many there are. */
-static bool find_kernels(struct batch *batch, size_t i, size_t *kept, struct error *error) {
-  size_t n = batch->samples;
-  for (size_t k = 0; k < n * n; k++) batch->work[k] = (double complex)batch->host_gram[i * n * n + k];
-  if (!solve(batch->work, n, batch->value, error)) return false;
-  double least = batch->espirit->threshold * batch->value[n - 1];
-  *kept = 1;
-  while (*kept < n && batch->value[n - 1 - *kept] > least) ++*kept;
   return true;
 }
 
@@ -113,16 +137,58 @@ static bool take_region(struct batch *batch, size_t *broken, struct error *error
 /* ---- kernels ------------------------------------------------------------------------------------------ */
 
 /* Slices with fewer vectors than others have zeros in their places. */
-static bool collect_kernels(struct batch *batch, struct error *error) {
-  size_t n = batch->samples, kept;
-  batch->kept = 0;
-  for (size_t i = 0; i < batch->count; i++) {
-    float complex *to = batch->host_vectors + i * n * n;
-    if (!find_kernels(batch, i, &kept, error)) return false;
-    memset(to, 0, sizeof *to * n * n);
-    for (size_t k = 0; k < kept * n; k++) to[k] = (float complex)batch->work[(n - kept) * n + k];
-    batch->kept = kept > batch->kept ? kept : batch->kept;
+static int find_kernels(struct batch *batch, struct worker *own, size_t i) {
+  size_t n = batch->samples, *kept = batch->each_kept + i;
+  float complex *to = batch->host_vectors + i * n * n;
+  for (size_t k = 0; k < n * n; k++) own->matrix[k] = (double complex)batch->host_gram[i * n * n + k];
+  int code = solve(own, n, batch->espirit->threshold, kept);
+  memset(to, 0, sizeof *to * n * n);
+  for (size_t k = 0; !code && k < *kept * n; k++) to[k] = (float complex)own->vectors[k];
+  return code;
+}
+
+/* Workers take the slices in turn. */
+struct crew {
+  struct batch *batch;
+  atomic_size_t next, workers;
+  atomic_int code; /* the last one of LAPACK's that is not 0 */
+};
+
+static void *work(void *context) {
+  struct crew *crew = context;
+  struct worker *own = &crew->batch->worker[atomic_fetch_add(&crew->workers, 1)];
+  for (size_t i; (i = atomic_fetch_add(&crew->next, 1)) < crew->batch->count;) {
+    int code = find_kernels(crew->batch, own, i);
+    if (code) atomic_store(&crew->code, code);
   }
+  return NULL;
+}
+
+/* A matrix each, side by side: a library's own threads stand still meanwhile. */
+static bool find_all_kernels(struct batch *batch, struct error *error) {
+  struct crew crew = {.batch = batch};
+  pthread_t threads[WORKERS_MOST];
+  size_t started = 0;
+  union {
+    void *object;
+    void (*set)(int);
+    int (*get)(void);
+  } set = {dlsym(RTLD_DEFAULT, "openblas_set_num_threads")}, get = {dlsym(RTLD_DEFAULT, "openblas_get_num_threads")};
+  int before = set.object && get.object ? get.get() : 0;
+  if (before) set.set(1);
+  while (started + 1 < batch->workers && !pthread_create(&threads[started], NULL, work, &crew)) started++;
+  work(&crew);
+  for (size_t t = 0; t < started; t++) pthread_join(threads[t], NULL);
+  if (before) set.set(before);
+  return refuse(batch->samples, crew.code, error);
+}
+
+static bool collect_kernels(struct batch *batch, struct error *error) {
+  size_t n = batch->samples;
+  if (!find_all_kernels(batch, error)) return false;
+  batch->kept = 0;
+  for (size_t i = 0; i < batch->count; i++)
+    if (batch->each_kept[i] > batch->kept) batch->kept = batch->each_kept[i];
   for (size_t i = 0; i < batch->count; i++)
     device_write(batch->device, batch->vectors, 8 * i * batch->kept * n, 8 * batch->kept * n,
                  batch->host_vectors + i * n * n);
@@ -167,11 +233,24 @@ static void run_pixels(struct batch *batch, size_t start, size_t count) {
            arg_f32((float)own->crop)));
 }
 
+/* All pixels of few coils at once. */
+static void run_few(struct batch *batch, size_t pixels) {
+  const struct espirit *own = batch->espirit;
+  kernel_run(
+      batch->kernels, "espirit_solve_few", (pixels + PIXELS_A_GROUP - 1) / PIXELS_A_GROUP,
+      ARGS(arg_buffer(ARG_IN, ELEMENT_C64, batch->lines), arg_buffer(ARG_IN, ELEMENT_C64, batch->reference),
+           arg_buffer(ARG_INOUT, ELEMENT_C64, own->maps), arg_u32((uint32_t)own->coils), arg_u32((uint32_t)own->kernel),
+           arg_u32((uint32_t)own->sets), arg_u32((uint32_t)own->slices), arg_u32((uint32_t)own->most),
+           arg_u32((uint32_t)batch->first), arg_u32((uint32_t)own->height), arg_u32((uint32_t)own->width),
+           arg_u32((uint32_t)pixels), arg_f32((float)own->crop)));
+}
+
 static bool run_batch(struct batch *batch, size_t *broken, struct error *error) {
   size_t pixels = batch->count * batch->espirit->height * batch->espirit->width;
   if (!take_region(batch, broken, error) || !take_kernels(batch, error)) return false;
   run_lags(batch);
-  for (size_t start = 0; start < pixels; start += batch->chunk)
+  if (batch->espirit->coils <= FEW_COILS) run_few(batch, pixels);
+  for (size_t start = 0; batch->espirit->coils > FEW_COILS && start < pixels; start += batch->chunk)
     run_pixels(batch, start, pixels - start < batch->chunk ? pixels - start : batch->chunk);
   return device_finish(batch->device, error);
 }
@@ -191,8 +270,10 @@ static void size_batch(struct batch *batch) {
   batch->lags = (2 * own->kernel - 1) * (2 * own->kernel - 1);
   batch->room = lines_bytes(batch) < lines_most ? lines_most / lines_bytes(batch) : 1;
   if (batch->room > own->count) batch->room = own->count;
-  batch->chunk = matrix_most / (8 * batch->entries) / 64 * 64;
+  bool gpu = batch->device->facts.kind & CL_DEVICE_TYPE_GPU;
+  batch->chunk = (gpu ? gpu_most : cpu_most) / (8 * batch->entries) / 64 * 64;
   if (batch->chunk > batch->room * pixels) batch->chunk = batch->room * pixels;
+  if (own->coils <= FEW_COILS) batch->chunk = 1; /* which keep their matrices in registers */
 }
 
 struct need {
@@ -213,6 +294,28 @@ static void list_needs(struct batch *batch, struct need *need) {
   memcpy(need, all, sizeof all);
 }
 
+static bool open_worker(struct worker *worker, size_t n, struct arena *arena) {
+  *worker = (struct worker){.matrix = arena_try_array(arena, 16 * n, n),
+                            .vectors = arena_try_array(arena, 16 * n, n),
+                            .value = arena_try_array(arena, sizeof(double), n),
+                            .diagonal = arena_try_array(arena, sizeof(double), n),
+                            .beside = arena_try_array(arena, sizeof(double), n),
+                            .turns = arena_try_array(arena, 16, n),
+                            .support = arena_try_array(arena, 2 * sizeof(lapack_int), n)};
+  return worker->matrix && worker->vectors && worker->value && worker->diagonal && worker->beside && worker->turns &&
+         worker->support;
+}
+
+/* A worker a processor, and no more than there are slices. */
+static bool open_workers(struct batch *batch) {
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  size_t most = processors < 1 ? 1 : processors < WORKERS_MOST ? (size_t)processors : WORKERS_MOST;
+  bool good = true;
+  batch->workers = most < batch->room ? most : batch->room;
+  for (size_t w = 0; good && w < batch->workers; w++) good = open_worker(&batch->worker[w], batch->samples, batch->arena);
+  return good;
+}
+
 static bool open_host(struct batch *batch, struct error *error) {
   size_t n = batch->samples, coils = batch->espirit->coils, room = batch->room;
   struct arena *arena = batch->arena;
@@ -220,17 +323,16 @@ static bool open_host(struct batch *batch, struct error *error) {
   batch->host_reference = arena_try_array(arena, 8 * coils, room);
   batch->host_gram = arena_try_array(arena, 8 * n * n, room);
   batch->host_vectors = arena_try_array(arena, 8 * n * n, room);
-  batch->work = arena_try_array(arena, 16 * n, n);
-  batch->value = arena_try_array(arena, sizeof(double), n);
-  if (batch->host_region && batch->host_reference && batch->host_gram && batch->host_vectors && batch->work &&
-      batch->value)
+  batch->each_kept = arena_try_array(arena, sizeof(size_t), room);
+  if (open_workers(batch) && batch->host_region && batch->host_reference && batch->host_gram && batch->host_vectors &&
+      batch->each_kept)
     return true;
   return fail_memory(error, "no host memory for calibration matrices of %zu x %zu", n, n);
 }
 
 static bool open_batch(struct batch *batch, struct error *error) {
-  static const char *const kernels[] = {"espirit_region", "espirit_gram", "espirit_lags", "espirit_rows",
-                                        "espirit_solve"};
+  const char *const kernels[] = {"espirit_region", "espirit_gram", "espirit_lags", "espirit_rows",
+                                        batch->espirit->coils > FEW_COILS ? "espirit_solve" : "espirit_solve_few"};
   struct need need[NEEDS];
   batch->arena = arena_open();
   size_batch(batch);

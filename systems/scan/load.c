@@ -1,6 +1,7 @@
 #include "systems/scan/load.h"
 
 #include "engine/base/log.h"
+#include "systems/coils/hybrid.h"
 #include "systems/coils/maps.h"
 #include "systems/coils/mix.h"
 #include "systems/coils/simulated.h"
@@ -18,7 +19,8 @@
 #include <string.h>
 
 component_set load_columns(const struct options *options) {
-  return observation_chosen(options)->kspace | SET(SLICE_image) | SET(SLICE_unit) | SET(SLICE_mean) |
+  const struct observation *observation = observation_chosen(options);
+  return observation->kspace | observation->loaded | SET(SLICE_image) | SET(SLICE_unit) | SET(SLICE_mean) |
          SET(SLICE_std) | SET(SLICE_peak) | SET(SLICE_data_range) | SET(SLICE_volume) | SET(SLICE_order);
 }
 
@@ -447,9 +449,10 @@ static bool prepare(struct load *load, struct error *error) {
   if (load->cache) return true;
   world_set_rows(load->world, TABLE_SLICE, load->rows);
   if (load->options->coils.simulate)
-    return transform_rows(load->world, 0, load->rows, error) && simulate_coils(load, error) && make_maps(load, error);
+    return transform_rows(load->world, 0, load->rows, error) && simulate_coils(load, error) && make_maps(load, error) &&
+           hybrid_fill(load->world, load->rows, error);
   return make_maps(load, error) && combine_coils(load, error) && transform_rows(load->world, 0, load->rows, error) &&
-         scale_coils(load, error);
+         scale_coils(load, error) && hybrid_fill(load->world, load->rows, error);
 }
 
 /* Where slices are from, and what tells more of them. */

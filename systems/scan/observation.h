@@ -10,6 +10,7 @@ struct simulation;
 
 struct observation {
   component_set kspace; /* columns of SLICE that observe, a view and an oracle read: load fills them */
+  component_set loaded; /* and what load needs to fill these */
   const struct system *observe; /* NULL: the reconstructor views k-space itself */
   /* Opens the scratch memory and kernels of observe; simulation_close closes them. */
   bool (*open)(struct simulation *simulation, struct error *error);
@@ -19,5 +20,7 @@ struct observation {
 
 /* Chooses by the scene's geometry, data.kspace and network.input. */
 const struct observation *observation_chosen(const struct options *options);
+/* Whether its lines are looked up in hybrid data (kernels/hybrid.cl), which needs no planes of k-space. */
+bool observation_lists(const struct options *options);
 
 #endif

@@ -14,8 +14,13 @@ void simulation_add_observe(struct simulation *simulation, struct schedule *sche
 
 /* What tells coils apart in a sum of them by their maps. */
 static component_set maps_of(const struct simulation *simulation) {
-  bool coils = kspace_of(simulation) & SET(SLICE_coil_kspace);
+  bool coils = kspace_of(simulation) & (SET(SLICE_coil_kspace) | SET(SLICE_coil_hybrid));
   return coils && simulation->options->coils.maps != MAPS_NONE ? SET(ENV_slice) | SET(SLICE_coils) | SET(SLICE_maps) : 0;
+}
+
+/* Least squares of listed lines look into the transform's table. */
+static component_set lines_of(const struct simulation *simulation) {
+  return observation_lists(simulation->options) ? SET(ENV_slice) | SET(SCENE_phase) : 0;
 }
 
 /* An encode that views k-space reads what an observation would read. */
@@ -25,6 +30,7 @@ static void add_encode(struct simulation *simulation, struct schedule *schedule,
   if (reconstruction->views) encode->reads |= kspace_of(simulation);
   bool maps = reconstruction->network == &network_varnet && simulation->options->varnet.sense == SENSE_MAPS;
   if (reconstruction->solve || maps) encode->reads |= maps_of(simulation);
+  if (reconstruction->solve) encode->reads |= lines_of(simulation);
 }
 
 static void add_reconstruction(struct simulation *simulation, struct schedule *schedule,
@@ -34,7 +40,7 @@ static void add_reconstruction(struct simulation *simulation, struct schedule *s
       add_encode(simulation, schedule, reconstruction);
     else
       schedule_add(schedule, *system, simulation)->reads |=
-          *system == reconstruction->solve ? maps_of(simulation) : 0;
+          *system == reconstruction->solve ? maps_of(simulation) | lines_of(simulation) : 0;
 }
 
 void simulation_add_encode(struct simulation *simulation, struct schedule *schedule) {

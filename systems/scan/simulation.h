@@ -120,8 +120,10 @@ struct simulation {
   uint32_t steps; /* of its scans */
   const struct sampler *sampler;
   struct points points;                /* the draws of system decide_points, opened by simulation_set */
-  cl_mem observe_work;                 /* scratch of observe_cells: an image a work-group */
+  cl_mem observe_work;                 /* scratch of observe_cells: an image a work-group; of observe_coil_lines: of blocks */
   size_t observe_slots, observe_bytes; /* images, and all their bytes */
+  cl_mem observe_lines, observe_starts; /* of observe_coil_lines: lists (kernels/hybrid.cl) */
+  size_t observe_list_bytes;            /* of each */
   const char *observe_kernel;          /* of system observe */
   const struct reconstruction *reconstruction; /* the plan's (systems/scan/reconstruction.h) */
   struct solver *solver; /* of a reconstructor without network (systems/scan/solve.h) */

@@ -256,12 +256,14 @@ void simulation_close(struct simulation *simulation) {
   oracle_close(simulation);
   points_close(&simulation->points);
   device_release(simulation->device, simulation->observe_work, simulation->observe_bytes);
+  device_release(simulation->device, simulation->observe_lines, simulation->observe_list_bytes);
+  device_release(simulation->device, simulation->observe_starts, simulation->observe_list_bytes);
   world_close(simulation->world);
   simulation->world = NULL;
   if (!simulation->shares_kernels) kernels_close(simulation->kernels);
   simulation->kernels = NULL;
   simulation->cache = NULL;
-  simulation->observe_work = NULL;
+  simulation->observe_work = simulation->observe_lines = simulation->observe_starts = NULL;
 }
 
 /* ---- what it scans by --------------------------------------------------------------------------------- */

@@ -1,17 +1,26 @@
 #include "systems/scan/solve.h"
 
+#include "kernels/kernels.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/systems.h"
+
+#include <math.h>
 
 /* Bytes of all scratch memory: of a GPU a part of its memory, of a CPU little more than caches hold. */
 enum { MEMORY_PART = 8, UNITS_EACH = 2 };
 static const size_t cpu_bytes = (size_t)32 << 20, gpu_bytes = (size_t)8 << 30;
 
 static const double inner_tolerance = 1e-3; /* of a round's conjugate gradients: kernels/solve.cl */
+static const double least_tolerance = 1e-7; /* of a residual: what single precision tells from 0 */
 enum { INNER_STEPS = 10 };                  /* and how many they are at most */
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
+
+/* Of hybrid data, of which products know their own energy. */
+static size_t blocks_of(const struct solver *solver) {
+  return solver->listed ? hybrid_blocks(solver->height, solver->width) : 0;
+}
 
 /* Bytes of a scan. */
 static size_t bytes_of(const struct solver *solver, enum solve_buffer buffer, uint32_t method) {
@@ -19,11 +28,16 @@ static size_t bytes_of(const struct solver *solver, enum solve_buffer buffer, ui
   size_t image = 8 * solver->pixels;
   switch (buffer) {
   case SOLVE_TAKEN: return solver->pixels;
-  case SOLVE_PLANES: return image * solver->coils;
-  case SOLVE_PRODUCT: return solver->mapped ? image : 0;
+  case SOLVE_LINES:
+  case SOLVE_STARTS:
+  case SOLVE_OTHERS:
+  case SOLVE_OTHER_STARTS: return solver->listed ? 4 * solver->width : 0;
+  case SOLVE_PLANES: return solver->listed ? 0 : image * solver->coils;
+  case SOLVE_PRODUCT: return solver->mapped || solver->listed ? image : 0;
   case SOLVE_SIDE: return tv ? image : 0;
   case SOLVE_SPLIT:
   case SOLVE_DUAL: return tv ? 2 * image : 0;
+  case SOLVE_PARTS: return 8 * blocks_of(solver);
   case SOLVE_BANDS: return wavelet ? 8 * solver->band_values : 0;
   case SOLVE_HALF: return wavelet ? 8 * solver->half_values : 0;
   case SOLVE_SCALE: return 4;
@@ -61,13 +75,15 @@ static bool open_buffers(struct solver *solver, uint32_t method, struct error *e
     solver->bytes[b] = bytes;
     device_fill(solver->device, solver->buffer[b], 0, bytes, b == SOLVE_REFUSED ? UINT32_MAX : 0);
   }
-  if (!solver->mapped) solver->buffer[SOLVE_PRODUCT] = solver->buffer[SOLVE_PLANES];
+  if (!solver->bytes[SOLVE_PRODUCT]) solver->buffer[SOLVE_PRODUCT] = solver->buffer[SOLVE_PLANES];
+  if (!solver->bytes[SOLVE_PARTS]) solver->buffer[SOLVE_PARTS] = solver->buffer[SOLVE_COUNTS]; /* not looked at */
   return true;
 }
 
 /* Hybrid data are transformed on their other axis already. */
 static bool open_transforms(struct solver *solver, struct error *error) {
   size_t planes = solver->chunk * solver->coils;
+  if (solver->listed) return true;
   if (!solver->hybrid && !fft_open(&solver->data, solver->device, solver->height, solver->width, planes, error))
     return false;
   return !solver->lines ||
@@ -75,13 +91,18 @@ static bool open_transforms(struct solver *solver, struct error *error) {
 }
 
 /* That no system names. */
-static bool need_kernels(struct kernels *kernels, struct error *error) {
+static bool need_kernels(const struct solver *solver, struct kernels *kernels, struct error *error) {
+  if (solver->listed)
+    return kernel_need(kernels, "hybrid_list", error) && kernel_need(kernels, "hybrid_normal", error) &&
+           kernel_need(kernels, "solve_begin", error);
   return kernel_need(kernels, "solve_spread", error) && kernel_need(kernels, "solve_keep", error) &&
          kernel_need(kernels, "solve_begin", error);
 }
 
+static const component_set coil_columns = SET(SLICE_coil_kspace) | SET(SLICE_coil_hybrid);
+
 static bool maps_coils(const struct options *options) {
-  return (observation_chosen(options)->kspace & SET(SLICE_coil_kspace)) && options->coils.maps != MAPS_NONE;
+  return (observation_chosen(options)->kspace & coil_columns) && options->coils.maps != MAPS_NONE;
 }
 
 /* Candidates of an oracle are solved for as scans are. */
@@ -96,7 +117,7 @@ static struct solver *make_solver(const struct simulation *simulation) {
   struct arena *arena = arena_open();
   struct solver *solver = ARENA_NEW(arena, struct solver, 1);
   component_set kspace = observation_chosen(options)->kspace;
-  bool coils = kspace & SET(SLICE_coil_kspace);
+  bool coils = kspace & coil_columns, hybrid = kspace & (SET(SLICE_hybrid) | SET(SLICE_coil_hybrid));
   *solver = (struct solver){.arena = arena,
                             .device = simulation->device,
                             .options = options,
@@ -104,7 +125,8 @@ static struct solver *make_solver(const struct simulation *simulation) {
                             .width = world_width(simulation->world),
                             .pixels = world_shape(simulation->world, SHAPE_HW),
                             .coils = 1,
-                            .hybrid = kspace & SET(SLICE_hybrid),
+                            .hybrid = hybrid,
+                            .listed = observation_lists(options),
                             .mapped = maps_coils(options),
                             .lines = geometry_chosen(options)->columns};
   if (coils) solver->coils = world_shape(simulation->world, SHAPE_CHW) / solver->pixels;
@@ -115,7 +137,7 @@ static struct solver *make_solver(const struct simulation *simulation) {
 
 bool solve_open(struct simulation *simulation, struct error *error) {
   simulation->solver = make_solver(simulation);
-  return need_kernels(simulation->kernels, error) &&
+  return need_kernels(simulation->solver, simulation->kernels, error) &&
          open_buffers(simulation->solver, simulation->options->reconstruct.method, error) &&
          open_transforms(simulation->solver, error);
 }
@@ -186,8 +208,48 @@ static void spread_images(struct world *world, const struct simulation *simulati
                   arg_u32((uint32_t)solver->pixels)));
 }
 
-void solve_normal(struct world *world, const struct simulation *simulation) {
+static unsigned kspace_of(const struct world *world) {
+  static const unsigned columns[] = {SLICE_hybrid, SLICE_kspace, SLICE_coil_hybrid, SLICE_coil_kspace};
+  for (size_t i = 0; i < 3; i++)
+    if (world_reads(world, columns[i])) return columns[i];
+  return columns[3];
+}
+
+static struct arg list_of(const struct solver *solver, enum arg_kind kind, enum solve_buffer buffer) {
+  return solve_arg(solver, kind, ELEMENT_U32, buffer);
+}
+
+/* A^H A of `image`; of data, A^H y. */
+static void run_listed(struct world *world, const struct simulation *simulation, enum solve_buffer image, enum solve_buffer product, bool measured) {
+  const struct solver *solver = simulation->solver;
+  const struct coils coils = coils_of(world);
+  bool differs = solver->options->reconstruct.method == RECONSTRUCT_TV;
+  struct arg hybrid = measured ? arg_unnamed(world_in(world, kspace_of(world))) : arg_buffer(ARG_IN, ELEMENT_C64, coils.slice.as.m);
+  kernel_run(world_kernels(world), "hybrid_normal", simulation->pass.images * blocks_of(solver),
+             ARGS(coils.slice, coils.coils, list_of(solver, ARG_IN, measured ? SOLVE_LINES : SOLVE_OTHERS),
+                  list_of(solver, ARG_IN, measured ? SOLVE_STARTS : SOLVE_OTHER_STARTS), hybrid, coils.maps,
+                  world_in(world, SCENE_phase), solve_arg(solver, ARG_IN, ELEMENT_C64, image),
+                  solve_arg(solver, ARG_INOUT, ELEMENT_C64, product), SOLVE_INOUT(solver, PARTS),
+                  solve_arg(solver, ARG_IN, ELEMENT_F128, SOLVE_COUNTS),
+                  arg_u32((uint32_t)simulation->pass.first), arg_u32((uint32_t)solver->coils), arg_u32(solver->mapped),
+                  arg_u32(measured), arg_u32(differs)));
+}
+
+static void list_lines(struct world *world, const struct simulation *simulation) {
+  const struct solver *solver = simulation->solver;
+  const enum solve_buffer lines[] = {SOLVE_LINES, SOLVE_OTHERS}, starts[] = {SOLVE_STARTS, SOLVE_OTHER_STARTS};
+  for (uint32_t lesser = 0; lesser < 2; lesser++)
+    kernel_run(world_kernels(world), "hybrid_list", simulation->pass.images,
+               ARGS(world_in(world, ENV_mask), list_of(solver, ARG_OUT, lines[lesser]),
+                    list_of(solver, ARG_OUT, starts[lesser]), arg_u32((uint32_t)simulation->pass.first), arg_u32(lesser)));
+}
+
+void solve_normal(struct world *world, const struct simulation *simulation, enum solve_buffer image) {
   struct solver *solver = simulation->solver;
+  if (solver->listed) {
+    run_listed(world, simulation, image, SOLVE_PRODUCT, false);
+    return;
+  }
   struct fft *fft = solver->lines ? &solver->rows : &solver->data;
   cl_mem planes = solver->buffer[SOLVE_PLANES];
   struct coils coils = {0};
@@ -215,13 +277,6 @@ const struct system system_repeat_solve = {.name = "passes",
                                            .covers = TABLE_BIT(TABLE_ENV),
                                            .next = next_scans};
 
-static unsigned kspace_of(const struct world *world) {
-  static const unsigned columns[] = {SLICE_hybrid, SLICE_kspace, SLICE_coil_kspace};
-  for (size_t i = 0; i < 2; i++)
-    if (world_reads(world, columns[i])) return columns[i];
-  return columns[2];
-}
-
 static void run_scale(struct world *world, const struct simulation *simulation, const struct coils *coils,
                       struct arg kspace) {
   const struct solver *solver = simulation->solver;
@@ -232,9 +287,19 @@ static void run_scale(struct world *world, const struct simulation *simulation, 
                   arg_u32((uint32_t)solver->width), arg_u32(solver->hybrid)));
 }
 
+static void gather(struct world *world, const struct simulation *simulation, const struct coils *coils, struct arg kspace) {
+  struct solver *solver = simulation->solver;
+  kernel_run(world_kernels(world), "solve_gather", simulation->pass.images * solver->coils,
+             ARGS(coils->slice, coils->coils, kspace, solve_arg(solver, ARG_IN, ELEMENT_U8, SOLVE_TAKEN),
+                  SOLVE_OUT(solver, PLANES), arg_u32((uint32_t)simulation->pass.first), arg_u32((uint32_t)solver->coils), arg_u32(solver->mapped),
+                  arg_u32((uint32_t)solver->height), arg_u32((uint32_t)solver->width), arg_u32(solver->hybrid)));
+  fft_run(solver->hybrid ? &solver->rows : &solver->data, FFT_INVERSE, solver->buffer[SOLVE_PLANES]);
+  combine(world, simulation, coils, SOLVE_OUT(solver, RIGHT), !solver->hybrid, true);
+}
+
 static void run_data(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  struct solver *solver = simulation->solver;
+  const struct solver *solver = simulation->solver;
   size_t actions = world_shape(world, SHAPE_A);
   uint32_t first = (uint32_t)simulation->pass.first;
   const struct coils coils = coils_of(world);
@@ -243,12 +308,12 @@ static void run_data(struct world *world, void *context) {
              ARGS(world_in(world, ENV_mask), world_in(world, SCENE_cells),
                   solve_arg(solver, ARG_OUT, ELEMENT_U8, SOLVE_TAKEN), arg_u32(first), arg_u32((uint32_t)actions),
                   arg_u32((uint32_t)(solver->pixels / actions))));
-  kernel_run(world_kernels(world), "solve_gather", simulation->pass.images * solver->coils,
-             ARGS(coils.slice, coils.coils, kspace, solve_arg(solver, ARG_IN, ELEMENT_U8, SOLVE_TAKEN),
-                  SOLVE_OUT(solver, PLANES), arg_u32(first), arg_u32((uint32_t)solver->coils), arg_u32(solver->mapped),
-                  arg_u32((uint32_t)solver->height), arg_u32((uint32_t)solver->width), arg_u32(solver->hybrid)));
-  fft_run(solver->hybrid ? &solver->rows : &solver->data, FFT_INVERSE, solver->buffer[SOLVE_PLANES]);
-  combine(world, simulation, &coils, SOLVE_OUT(solver, RIGHT), !solver->hybrid, true);
+  if (solver->listed) {
+    list_lines(world, simulation);
+    run_listed(world, simulation, SOLVE_SOLUTION, SOLVE_RIGHT, true);
+  } else {
+    gather(world, simulation, &coils, kspace);
+  }
   if (solver->options->reconstruct.method != RECONSTRUCT_CG_SENSE) run_scale(world, simulation, &coils, kspace);
   world_touch(world, 0, SET(RECONSTRUCTOR_data));
 }
@@ -279,14 +344,16 @@ void solve_begin(struct world *world, const struct simulation *simulation, doubl
 static void run_cg(struct world *world, void *context) {
   const struct simulation *simulation = context;
   const struct solver *solver = simulation->solver;
-  solve_begin(world, simulation, solver->options->reconstruct.tolerance, 0);
+  solve_begin(world, simulation, fmax(solver->options->reconstruct.tolerance, least_tolerance), 0);
   for (uint32_t i = 0; i < solver->options->reconstruct.iterations; i++) {
-    solve_normal(world, simulation);
+    solve_normal(world, simulation, SOLVE_DIRECTION);
     kernel_run(world_kernels(world), "solve_conjugate", simulation->pass.images,
                ARGS(SOLVE_INOUT(solver, PRODUCT), SOLVE_INOUT(solver, DIRECTION), SOLVE_INOUT(solver, SOLUTION),
-                    SOLVE_INOUT(solver, RESIDUAL), solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_VALUES),
+                    SOLVE_INOUT(solver, RESIDUAL), SOLVE_IN(solver, PARTS),
+                    solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_VALUES),
                     solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_COUNTS),
-                    arg_f32((float)solver->options->reconstruct.weight), arg_u32((uint32_t)solver->pixels)));
+                    arg_f32((float)solver->options->reconstruct.weight), arg_u32((uint32_t)solver->pixels),
+                    arg_u32((uint32_t)blocks_of(solver))));
   }
 }
 
@@ -302,10 +369,11 @@ static void run_total(struct world *world, const struct simulation *simulation) 
              ARGS(SOLVE_IN(solver, RIGHT), SOLVE_INOUT(solver, PRODUCT), SOLVE_INOUT(solver, DIRECTION),
                   SOLVE_INOUT(solver, SOLUTION), SOLVE_INOUT(solver, RESIDUAL), SOLVE_INOUT(solver, SIDE),
                   SOLVE_INOUT(solver, SPLIT), SOLVE_INOUT(solver, DUAL),
+                  SOLVE_IN(solver, PARTS),
                   solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_VALUES),
                   solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_COUNTS), arg_u32((uint32_t)solver->height),
                   arg_u32((uint32_t)solver->width), arg_f32((float)solver->options->reconstruct.rho),
-                  arg_u32(solver->options->reconstruct.iterations)));
+                  arg_u32(solver->options->reconstruct.iterations), arg_u32((uint32_t)blocks_of(solver))));
 }
 
 /* A scan's last round begins with at most all of its iterations, and has at most INNER_STEPS more. */
@@ -319,7 +387,7 @@ static void run_tv(struct world *world, void *context) {
   device_fill(device, solver->buffer[SOLVE_SPLIT], 0, solver->bytes[SOLVE_SPLIT], 0);
   device_fill(device, solver->buffer[SOLVE_DUAL], 0, solver->bytes[SOLVE_DUAL], 0);
   for (uint32_t i = 0; i < solver->options->reconstruct.iterations + INNER_STEPS; i++) {
-    solve_normal(world, simulation);
+    solve_normal(world, simulation, SOLVE_DIRECTION);
     run_total(world, simulation);
   }
 }

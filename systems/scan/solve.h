@@ -19,6 +19,10 @@
 
 enum solve_buffer {
   SOLVE_TAKEN,     /* U8: acquired cells */
+  SOLVE_LINES,     /* U32: of hybrid data, lists of lines (kernels/hybrid.cl): those that are acquired */
+  SOLVE_STARTS,
+  SOLVE_OTHERS,    /* and those that are not, where they are fewer */
+  SOLVE_OTHER_STARTS,
   SOLVE_PLANES,    /* of all coils */
   SOLVE_RIGHT,     /* A^H y */
   SOLVE_PRODUCT,   /* A^H A of the direction; where there is one coil, the planes */
@@ -30,6 +34,7 @@ enum solve_buffer {
   SOLVE_DUAL,      /* tv: u */
   SOLVE_BANDS,     /* wavelets: coefficients of all levels */
   SOLVE_HALF,      /* wavelets: a level, one axis in its bands */
+  SOLVE_PARTS,     /* of hybrid data: of every block, what the step of conjugate gradients follows from */
   SOLVE_SCALE,     /* F32: the unit of the scan's weight */
   SOLVE_VALUES,    /* F128: kernels/solve.cl */
   SOLVE_COUNTS,
@@ -56,7 +61,8 @@ struct solver {
   struct device *device;
   const struct options *options;
   size_t height, width, pixels, coils, chunk; /* scans at a time */
-  bool hybrid;                                /* the data are SLICE.hybrid */
+  bool hybrid;                                /* the data are SLICE.hybrid, or of coils */
+  bool listed;                                /* they are looked up line by line: there are no planes */
   bool mapped;                                /* coils are known by SLICE.maps */
   bool lines;                                 /* whole columns are acquired: planes are transformed along rows alone */
   struct fft data, rows;
@@ -84,8 +90,8 @@ struct arg solve_arg(const struct solver *solver, enum arg_kind kind, enum eleme
 /* Starts the scans of the pass from 0. threshold: of the prior, in parts of the scan's brightness; inner: relative
  * tolerance of conjugate gradients. */
 void solve_begin(struct world *world, const struct simulation *simulation, double inner, double threshold);
-/* SOLVE_PRODUCT becomes A^H A of itself. */
-void solve_normal(struct world *world, const struct simulation *simulation);
+/* SOLVE_PRODUCT becomes A^H A of the image that it holds, and `image` too. */
+void solve_normal(struct world *world, const struct simulation *simulation, enum solve_buffer image);
 /* The levels that the sizes have. */
 void solve_find_levels(struct solver *solver);
 void solve_run_wavelet(struct world *world, void *context);

@@ -170,7 +170,7 @@ void solve_run_wavelet(struct world *world, void *context) {
     double next = (1 + sqrt(1 + 4 * t * t)) / 2;
     shrink(world, simulation);
     run_momentum(world, simulation, (t - 1) / next, shift_of(solver, i));
-    solve_normal(world, simulation);
+    solve_normal(world, simulation, SOLVE_SOLUTION);
     run_descend(world, simulation, shift_of(solver, i + 1));
     t = next;
   }
