@@ -12,8 +12,6 @@
 #define SETS_MOST 2
 #define STEPS 30
 
-INLINE float2 conjugate_times(float2 a, float2 b) { return (float2)(a.x * b.x + a.y * b.y, a.x * b.y - a.y * b.x); }
-
 /* exp(2 pi i at / n). */
 INLINE float2 turn_of(int at, uint n) {
   float angle = 2.0f * (float)((at % (int)n + (int)n) % (int)n) / (float)n;
@@ -50,7 +48,7 @@ __kernel void espirit_gram(__global const float2 *restrict region, __global floa
   for (uint y = 0u; y + kernel_side <= side_rows; y++) {
     float2 line = (float2)(0.0f, 0.0f);
     for (uint x = 0u; x + kernel_side <= side_columns; x++)
-      line += conjugate_times(other[y * side_columns + x], one[y * side_columns + x]);
+      line += conj_times(other[y * side_columns + x], one[y * side_columns + x]);
     sum += line;
   }
   gram[row] = sum;
@@ -80,7 +78,7 @@ __kernel void espirit_lags(__global const float2 *restrict vectors, __global flo
     __global const float2 *other = vectors + from + ((size_t)v * coils + pair.y) * area;
     for (int y = max(0, ly); y < min(side, side + ly); y++)
       for (int x = max(0, lx); x < min(side, side + lx); x++)
-        sum += conjugate_times(other[(y - ly) * side + x - lx], one[y * side + x]);
+        sum += conj_times(other[(y - ly) * side + x - lx], one[y * side + x]);
   }
   lags[row] = sum;
 }
@@ -126,7 +124,7 @@ INLINE void apply_matrix(__global const float2 *matrix, uint coils, uint rows, c
       float2 entry = *matrix;
       matrix += rows;
       sum += times(entry, from[b]);
-      if (b > a) to[b] += conjugate_times(entry, own);
+      if (b > a) to[b] += conj_times(entry, own);
     }
     to[a] = sum;
   }
@@ -135,7 +133,7 @@ INLINE void apply_matrix(__global const float2 *matrix, uint coils, uint rows, c
 /* Takes the other vector's part out. */
 INLINE void part_from(float2 *vector, const float2 *other, uint coils) {
   float2 sum = (float2)(0.0f, 0.0f);
-  for (uint c = 0u; c < coils; c++) sum += conjugate_times(other[c], vector[c]);
+  for (uint c = 0u; c < coils; c++) sum += conj_times(other[c], vector[c]);
   for (uint c = 0u; c < coils; c++) vector[c] -= times(sum, other[c]);
 }
 
@@ -151,7 +149,7 @@ INLINE float normalise(float2 *vector, uint coils) {
 /* The factor that takes the phase from the product with the reference. */
 INLINE float2 phase_of(const float2 *vector, __global const float2 *reference, uint coils) {
   float2 sum = (float2)(0.0f, 0.0f);
-  for (uint c = 0u; c < coils; c++) sum += conjugate_times(vector[c], reference[c]);
+  for (uint c = 0u; c < coils; c++) sum += conj_times(vector[c], reference[c]);
   float size = sqrt(sum.x * sum.x + sum.y * sum.y);
   return size > 0.0f ? sum / size : (float2)(1.0f, 0.0f);
 }
@@ -210,7 +208,7 @@ INLINE float2 entry_of(__global const float2 *lines, uint a, uint b, uint coils,
 /* The inner product of two vectors of a pixel, conj(one) other. */
 INLINE float2 product_of(__local const float2 *one, __local const float2 *other) {
   float2 sum = (float2)(0.0f, 0.0f);
-  for (uint c = 0u; c < FEW; c++) sum += conjugate_times(one[c], other[c]);
+  for (uint c = 0u; c < FEW; c++) sum += conj_times(one[c], other[c]);
   return sum;
 }
 
@@ -265,7 +263,7 @@ espirit_solve_few(__global const float2 *restrict lines, __global const float2 *
   barrier(CLK_LOCAL_MEM_FENCE);
   for (uint s = 0u; s < sets; s++) {
     float2 sum = (float2)(0.0f, 0.0f);
-    for (uint c = 0u; c < coils; c++) sum += conjugate_times(shared[s][start + c], reference[(size_t)slice * coils + c]);
+    for (uint c = 0u; c < coils; c++) sum += conj_times(shared[s][start + c], reference[(size_t)slice * coils + c]);
     float size = sqrt(sum.x * sum.x + sum.y * sum.y);
     float2 phase = value[s] < crop ? (float2)(0.0f, 0.0f) : size > 0.0f ? sum / size : (float2)(1.0f, 0.0f);
     size_t place = ((size_t)(sets - 1u - s) * slices + first + slice) * most;

@@ -173,7 +173,7 @@ void espirit_solve_reference(const struct host_args *args) {
 
 enum { PIXELS_A_GROUP = 4 };
 
-/* The same pixels, of whose matrices nothing stays. */
+/* As espirit_solve; matrices are not kept. */
 void espirit_solve_few_reference(const struct host_args *args) {
   size_t pixels = args->value[11].u, rows = args->rows * PIXELS_A_GROUP, coils = args->value[3].u;
   struct host_args whole = {.in = {args->in[0], args->in[1]}, .rows = rows < pixels ? rows : pixels};

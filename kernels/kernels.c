@@ -267,7 +267,7 @@ static const struct kernel_desc rows[] = {
       VALUE(U32, "slices"), VALUE(U32, "most"), VALUE(U32, "first"), VALUE(U32, "height"), VALUE(U32, "width"),
       VALUE(U32, "start"), VALUE(F32, "crop")},
      espirit_solve_reference, espirit_solve_prepare, NULL, 1e-4},
-    {"espirit_solve_few", "espirit.cl", "the same for few coils, a row of the matrix an item", LAUNCH_GROUP, 64,
+    {"espirit_solve_few", "espirit.cl", "coil vectors of a pixel's matrix, of 16 coils at most", LAUNCH_GROUP, 64,
      {IN(C64, "lines", ENV, HW), IN(C64, "reference", ENV, HW), INOUT(C64, "maps", SLICE, CHW), VALUE(U32, "coils"),
       VALUE(U32, "kernel_side"), VALUE(U32, "sets"), VALUE(U32, "slices"), VALUE(U32, "most"), VALUE(U32, "first"),
       VALUE(U32, "height"), VALUE(U32, "width"), VALUE(U32, "pixels"), VALUE(F32, "crop")},

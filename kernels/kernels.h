@@ -363,7 +363,7 @@ void pgmri_advantage_prepare(struct host_args *args, struct random *random);
  * both axes and so wants a square, are written for. Those named direct take every size. */
 bool observe_fft_fits(size_t height, size_t width);
 bool observe_cells_fft_fits(size_t height, size_t width);
-/* Those of hybrid.cl: local memory holds a block of rows. */
+/* Those of hybrid.cl: 48 KiB of local memory hold a block of rows. */
 bool hybrid_fits(size_t height, size_t width);
 size_t hybrid_blocks(size_t height, size_t width); /* blocks of rows of an image: work-groups of a scan */
 

@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #define MUTEX PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
-static pthread_mutex_t mutexes[LOCKS] = {MUTEX, MUTEX, MUTEX, MUTEX, MUTEX, MUTEX, MUTEX};
+static pthread_mutex_t mutexes[LOCKS] = {MUTEX, MUTEX, MUTEX, MUTEX, MUTEX, MUTEX, MUTEX, MUTEX};
 static _Thread_local unsigned depth[LOCKS]; /* how often this thread has taken each */
 
 /* An end of the call gives it back. */

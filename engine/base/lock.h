@@ -12,6 +12,7 @@ enum lock {
   LOCK_DEVICES,    /* the list of devices: drivers are loaded and started by its first use */
   LOCK_TRANSFORMS, /* clFFT: its plans, its set-up and its end (engine/device/fft.c) */
   LOCK_PRODUCTS,   /* CLBlast: the programs that it keeps (engine/device/blas*.c) */
+  LOCK_MATRICES,   /* OpenBLAS: how many threads it takes (systems/coils/espirit.c) */
   LOCK_SETTINGS,   /* the program's settings: callbacks for the log and for the end (engine/base) */
   LOCK_HANDLES,    /* the handles that the program holds (systems/public/call.c) */
   LOCKS

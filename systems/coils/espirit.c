@@ -1,5 +1,6 @@
 #include "systems/coils/espirit.h"
 
+#include "engine/base/lock.h"
 #include "engine/base/log.h"
 
 #include <complex.h>
@@ -46,7 +47,7 @@ struct batch {
 /* ---- eigenvectors ------------------------------------------------------------------------------------- */
 
 /* The eigenvectors of the worker's Hermitian matrix [n][n] whose eigenvalues are above `threshold` of the largest one, the
- * first n vectors of `vectors`, by rising eigenvalue; the last one in any case. LAPACK stores matrices column after column,
+ * first *kept vectors of `vectors`, by rising eigenvalue; the last one in any case. LAPACK stores matrices column after column,
  * so it sees the conjugate: its vectors are conjugated back. Returns LAPACK's code. */
 static int solve(struct worker *own, size_t n, double threshold, size_t *kept) {
   lapack_int size = (lapack_int)n, found;
@@ -166,6 +167,7 @@ static void *work(void *context) {
 
 /* A matrix each, side by side: a library's own threads stand still meanwhile. */
 static bool find_all_kernels(struct batch *batch, struct error *error) {
+  HOLD(LOCK_MATRICES);
   struct crew crew = {.batch = batch};
   pthread_t threads[WORKERS_MOST];
   size_t started = 0;

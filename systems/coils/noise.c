@@ -1,6 +1,7 @@
 #include "systems/coils/noise.h"
 
 #include "engine/base/arena.h"
+#include "engine/base/log.h"
 
 #include <lapacke.h>
 #include <math.h>
@@ -77,7 +78,7 @@ static bool solve_row(struct rows *rows, size_t row, float *g, struct error *err
     return fail_usage(error,
                       "the lines of this mask leave row %zu open to least squares of %zu coil%s: noise is without bounds; set "
                       "reconstruct.weight above 0, or acquire more",
-                      row, data->coils, data->coils == 1 ? "" : "s");
+                      row, data->coils, plural(data->coils));
   LAPACKE_zpotri(LAPACK_COL_MAJOR, 'L', size, rows->matrix, size);
   for (size_t a = 0; a < n; a++) {
     double squares = 0;
