@@ -273,7 +273,7 @@ static void take_in_disorder(void *context) {
 
 static void locks_have_an_order(void **state) {
   (void)state;
-  support_expect_abort(take_in_disorder, NULL, "lock 0 is taken by a thread that holds lock 5");
+  support_expect_abort(take_in_disorder, NULL, "lock 0 is taken by a thread that holds lock 6");
 }
 
 static void a_lock_is_taken_again(void **state) {
