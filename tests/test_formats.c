@@ -1,12 +1,14 @@
 /* Files of other programs (tests/data/formats, by tests/make_formats.py): axes, numbers, damage. */
 #include "engine/files/probe.h"
 #include "engine/files/scene.h"
-#include "systems/formats/axes.h"
 #include "systems/data/format.h"
+#include "systems/formats/axes.h"
 #include "systems/formats/unpacked.h"
 #include "tests/support.h"
 
+#include <hdf5.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -265,8 +267,6 @@ static void complex_images_become_either(void **state) {
     assert_true(fabsf(kspace[i][0] - 3) < 1e-5f && fabsf(kspace[i][1] - 4) < 1e-5f);
 }
 
-/* ---- what is not read ---------------------------------------------------------------------------------- */
-
 static void expect_refused(const char *path, const char *part) {
   struct volume volume = volume_of(path);
   struct error error;
@@ -274,6 +274,71 @@ static void expect_refused(const char *path, const char *part) {
   assert_holds(error.text, part);
   assert_holds(error.text, path);
 }
+
+/* ---- raw data ------------------------------------------------------------------------------------------ */
+
+/* What a test changes in the head of an acquisition. */
+struct head {
+  uint64_t flags;
+  uint16_t samples, before, after, centre, step;
+};
+
+/* The members of a row [head] of the table that a test changes. */
+static hid_t head_row(void) {
+  hid_t index = H5Tcreate(H5T_COMPOUND, sizeof(uint16_t)),
+        head = H5Tcreate(H5T_COMPOUND, sizeof(struct head)),
+        row = H5Tcreate(H5T_COMPOUND, sizeof(struct head));
+  H5Tinsert(index, "kspace_encode_step_1", 0, H5T_NATIVE_UINT16);
+  H5Tinsert(head, "flags", offsetof(struct head, flags), H5T_NATIVE_UINT64);
+  H5Tinsert(head, "number_of_samples", offsetof(struct head, samples), H5T_NATIVE_UINT16);
+  H5Tinsert(head, "discard_pre", offsetof(struct head, before), H5T_NATIVE_UINT16);
+  H5Tinsert(head, "discard_post", offsetof(struct head, after), H5T_NATIVE_UINT16);
+  H5Tinsert(head, "center_sample", offsetof(struct head, centre), H5T_NATIVE_UINT16);
+  H5Tinsert(head, "idx", offsetof(struct head, step), index);
+  H5Tinsert(row, "head", 0, head);
+  H5Tclose(index);
+  H5Tclose(head);
+  return row;
+}
+
+enum { RAW_MOST = 64 };
+
+/* Copies raw.h5 with a text of its header replaced by one of the same length, and its heads changed. */
+static const char *change_raw(const char *from, const char *to, void (*change)(struct head *head)) {
+  struct head heads[RAW_MOST];
+  size_t bytes;
+  char *text = (char *)support_read(folder.arena, data_of("raw.h5"), &bytes);
+  const char *path = support_path(&folder, "raw.h5");
+  char *place = memmem(text, bytes, from, strlen(from));
+  assert_non_null(place);
+  memcpy(place, to, strlen(to));
+  support_write(path, text, bytes);
+  hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), table = H5Dopen2(file, "dataset/data", H5P_DEFAULT),
+        space = H5Dget_space(table), row = head_row();
+  hssize_t count = H5Sget_simple_extent_npoints(space);
+  assert_true(count > 0 && count <= RAW_MOST);
+  assert_true(H5Dread(table, row, H5S_ALL, H5S_ALL, H5P_DEFAULT, heads) >= 0);
+  for (hssize_t i = 0; change && i < count; i++) change(&heads[i]);
+  assert_true(H5Dwrite(table, row, H5S_ALL, H5S_ALL, H5P_DEFAULT, heads) >= 0);
+  H5Tclose(row), H5Sclose(space), H5Dclose(table), H5Fclose(file);
+  return path;
+}
+
+static void step_two_more(struct head *head) {
+  head->step = (uint16_t)(head->step + 2);
+}
+
+/* A middle behind that of the columns: lines move to the left, and none beyond the first column. */
+static void raw_lines_have_their_columns(void **state) {
+  (void)state;
+  set("import.kind=kspace");
+  expect_numbers(change_raw("<center>2<", "<center>4<", step_two_more), C, true, 1, 0);
+  expect_refused(change_raw("<center>2<", "<center>4<", NULL),
+                 "has a line 1 of phase encoding, and its header says 5 lines with the middle at 4");
+  expect_refused(change_raw("<center>2<", "<center>1<", NULL), "has a line 4 of phase encoding");
+}
+
+/* ---- what is not read ---------------------------------------------------------------------------------- */
 
 /* What may be meant in two ways says the line that decides it. */
 static void doubts_say_what_to_do(void **state) {
@@ -387,6 +452,7 @@ int main(void) {
                                      TEST(numpy_has_types_and_orders),
                                      TEST(bart_has_its_axes),
                                      TEST(complex_images_become_either),
+                                     TEST(raw_lines_have_their_columns),
                                      TEST(doubts_say_what_to_do),
                                      TEST(broken_headers_are_named),
                                      TEST(damaged_files_are_refused),

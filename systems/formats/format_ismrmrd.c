@@ -3,9 +3,9 @@
  * it (dataset noise). */
 #include "engine/base/log.h"
 #include "engine/files/store.h"
+#include "systems/data/layout.h"
 #include "systems/formats/acquisitions.h"
 #include "systems/formats/fourier.h"
-#include "systems/data/layout.h"
 #include "systems/formats/unpacked.h"
 
 #include <complex.h>
@@ -90,9 +90,31 @@ static void sort_lines(struct raw *raw) {
 
 /* ---- sizes --------------------------------------------------------------------------------------------- */
 
-/* A readout of more samples than the image has rows is oversampled: its field of view is as many times as wide. */
+/* A readout of more samples than the image has rows is oversampled: its field of view is as many times as
+ * wide. */
 static size_t rows_of(const struct layout_header *header, size_t encoded) {
   return header->recon_x >= 4 && header->recon_x < encoded ? header->recon_x : encoded;
+}
+
+static size_t column_of(const struct raw *raw, size_t step) {
+  return raw->shift_back ? step - raw->shift : step + raw->shift;
+}
+
+/* The header's middle stands in that of the columns, to which every line is moved along. */
+static bool check_columns(struct raw *raw, size_t last, struct error *error) {
+  size_t middle = raw->columns / 2, centre = raw->header.limits ? raw->header.centre : middle;
+  raw->shift_back = centre > middle;
+  raw->shift = raw->shift_back ? centre - middle : middle - centre;
+  size_t outside = column_of(raw, last) < raw->columns ? SIZE_MAX : last;
+  for (size_t i = 0; i < raw->line_count && raw->shift_back; i++) {
+    size_t step = raw->all.head[raw->lines[i]].at.step;
+    if (step < raw->shift) outside = step;
+  }
+  if (outside == SIZE_MAX) return true;
+  return fail_file(error,
+                   "%s has a line %zu of phase encoding, and its header says %zu lines with the middle at "
+                   "%zu; the header or the counters are wrong",
+                   raw->all.path, outside, raw->columns, centre);
 }
 
 static bool check_lines(struct raw *raw, struct error *error) {
@@ -117,14 +139,7 @@ static bool check_lines(struct raw *raw, struct error *error) {
   raw->columns = raw->header.encoded_y ? raw->header.encoded_y : last + 1;
   raw->partitions = raw->header.encoded_z > partition ? raw->header.encoded_z : partition + 1;
   raw->rows = rows_of(&raw->header, raw->encoded);
-  size_t middle = raw->columns / 2, centre = raw->header.limits ? raw->header.centre : middle;
-  raw->shift_back = centre > middle;
-  raw->shift = raw->shift_back ? centre - middle : middle - centre;
-  if (raw->shift_back ? last < raw->columns + raw->shift : last + raw->shift < raw->columns) return true;
-  return fail_file(error,
-                   "%s has a line %zu of phase encoding, and its header says %zu lines with the middle at "
-                   "%zu; the header or the counters are wrong",
-                   raw->all.path, last, raw->columns, centre);
+  return check_columns(raw, last, error);
 }
 
 static bool take_memory(struct raw *raw, struct error *error) {
@@ -183,7 +198,7 @@ static bool add_line(struct raw *raw, size_t index, size_t slice, bool again, st
                      struct error *error) {
   const struct acquisition *head = &raw->all.head[index];
   size_t place = slice * raw->partitions + head->at.partition, plane = raw->rows * raw->columns,
-         column = raw->shift_back ? head->at.step - raw->shift : head->at.step + raw->shift;
+         column = column_of(raw, head->at.step);
   uint16_t *count = &raw->counts[place * raw->columns + column];
   if (!acquisitions_read(&raw->all, index, readout->samples, error)) return false;
   for (size_t c = 0; c < raw->coils; c++) {
@@ -214,8 +229,8 @@ static bool add_lines(struct raw *raw, struct error *error) {
     bool again = i && !other && last->partition == at->partition && last->step == at->step &&
                  last->average == at->average;
     slice += other;
-    if (again && raw->counts[(slice * raw->partitions + at->partition) * raw->columns +
-                             (raw->shift_back ? at->step - raw->shift : at->step + raw->shift)] > 1)
+    if (again &&
+        raw->counts[(slice * raw->partitions + at->partition) * raw->columns + column_of(raw, at->step)] > 1)
       again = false; /* of several averages one that came twice counts twice */
     if (!add_line(raw, index, slice, again, &readout, error)) return false;
   }
