@@ -359,6 +359,31 @@ static void doubts_say_what_to_do(void **state) {
   assert_int_equal(volume.slices, 10);
 }
 
+static void write_zeros(const char *path, size_t rows) {
+  static const float numbers[64];
+  const size_t size[2] = {rows, 8};
+  FILE *out = fopen(path, "w");
+  assert_true(array_begin_npy(out, ARRAY_F32, false, 2, size) &&
+              fwrite(numbers, sizeof *numbers, 8 * rows, out) == 8 * rows && !fclose(out));
+}
+
+/* Memory is taken by what a file held when it was looked at. */
+static void files_that_grow_are_refused(void **state) {
+  const char *path = support_path(&folder, "a.npy");
+  struct volume volume = volume_of(path);
+  struct error error;
+  void *file;
+  float image[4 * 8];
+  (void)state;
+  write_zeros(path, 4);
+  assert_good(volume_open(&volume, &options, &error), &error);
+  write_zeros(path, 8);
+  assert_good(volume_file_open(&file, &volume, &error), &error);
+  assert_false(volume_read(file, &volume, 0, image, &error));
+  assert_holds(error.text, "changed since it was looked at");
+  volume_file_close(file, &volume);
+}
+
 static void broken_headers_are_named(void **state) {
   static const struct {
     const char *name, *text, *refusal;
@@ -454,6 +479,7 @@ int main(void) {
                                      TEST(complex_images_become_either),
                                      TEST(raw_lines_have_their_columns),
                                      TEST(doubts_say_what_to_do),
+                                     TEST(files_that_grow_are_refused),
                                      TEST(broken_headers_are_named),
                                      TEST(damaged_files_are_refused),
                                      TEST(bombs_do_not_go_off)};
