@@ -338,6 +338,25 @@ static void raw_lines_have_their_columns(void **state) {
   expect_refused(change_raw("<center>2<", "<center>1<", NULL), "has a line 4 of phase encoding");
 }
 
+/* Parts that are an axis behind k-space are found where the kind alone is said. */
+static void kspace_of_parts_is_guessed(void **state) {
+  static const float numbers[8 * 9 * 2];
+  const size_t size[3] = {8, 9, 2};
+  const char *path = support_path(&folder, "a.npy");
+  struct volume volume = volume_of(path);
+  struct error error;
+  FILE *out = fopen(path, "w");
+  (void)state;
+  assert_true(array_begin_npy(out, ARRAY_F32, false, 3, size) &&
+              fwrite(numbers, sizeof numbers, 1, out) == 1 && !fclose(out));
+  set("import.kind=kspace");
+  volume = volume_of(path);
+  volume.guesses = true;
+  assert_good(volume_open(&volume, &options, &error), &error);
+  assert_string_equal(volume.found.axes, "hwp");
+  assert_true(volume.from_kspace && volume.height == 8 && volume.width == 9);
+}
+
 /* ---- what is not read ---------------------------------------------------------------------------------- */
 
 /* What may be meant in two ways says the line that decides it. */
@@ -477,6 +496,7 @@ int main(void) {
                                      TEST(numpy_has_types_and_orders),
                                      TEST(bart_has_its_axes),
                                      TEST(complex_images_become_either),
+                                     TEST(kspace_of_parts_is_guessed),
                                      TEST(raw_lines_have_their_columns),
                                      TEST(doubts_say_what_to_do),
                                      TEST(files_that_grow_are_refused),

@@ -336,8 +336,7 @@ static bool find(const struct array *array, struct volume *volume, bool *sure, s
     if (!axes_parse(choice->axes, array->rank, array->size, is_complex(array), &axes, error))
       return fail_in(error, "%s", array->path);
   } else if (!axes.letter[0]) {
-    axes = axes_guess(array->rank, array->size, is_complex(array) || choice->kind > IMPORT_IMAGE,
-                      array->height_first);
+    axes = axes_guess(array->rank, array->size, is_complex(array), array->height_first);
   }
   if (!strchr(axes.letter, 'h'))
     return fail_file(
