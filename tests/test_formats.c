@@ -416,6 +416,7 @@ static void broken_headers_are_named(void **state) {
        "is shorter than its header says"},
       {"{'descr': '<c8', 'fortran_order': False, 'shape': (0, 8, 8), }", "holds an array of no numbers"},
       {"{'descr': '|O', 'fortran_order': False, 'shape': (8, 8), }", "holds numbers of type '|O'"},
+      {"{'fortran_order': False, 'shape': (8, 8), 'descr': '", "holds numbers of type '"},
       {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (8, 8), }", "holds numbers of type [('a'"},
       {"{'descr': '<f4', 'shape': (8, 8), }", "has a header that is no array's"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (8, -8), }", "has a header that is no array's"},

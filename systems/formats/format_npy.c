@@ -34,7 +34,7 @@ static bool read_type(struct array *array, const char *text) {
   static const char *const names[ARRAY_TYPES] = {"i1", "u1", "i2", "u2", "i4", "u4", "i8",
                                                  "u8", "f2", "f4", "f8", "c8", "c16"};
   char word[4] = "";
-  if (!text || (*text != '\'' && *text != '"') || !strchr("<>|=", text[1])) return false;
+  if (!text || (*text != '\'' && *text != '"') || !text[1] || !strchr("<>|=", text[1])) return false;
   size_t length = strspn(text + 2, "iufcb0123456789");
   if (length > 3 || text[2 + length] != *text) return false;
   memcpy(word, text + 2, length);
