@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -444,6 +445,42 @@ static void broken_headers_are_named(void **state) {
   }
 }
 
+/* The child unpacks into the folder that this program means, though it was started in another. */
+static void files_are_unpacked_where_it_is_said(void **state) {
+  const char *kept = getenv("TMPDIR"), *before = kept ? arena_text(folder.arena, "%s", kept) : NULL;
+  char here[4096];
+  (void)state;
+  set("import.kind=kspace");
+  expect_numbers(data_of("raw.h5"), C, true, 1, 0); /* the child is there */
+  assert_non_null(getcwd(here, sizeof here));
+  assert_int_equal(chdir(folder.path), 0);
+  assert_int_equal(mkdir("a[b]*", 0777), 0);
+  setenv("TMPDIR", "a[b]*", 1);
+  expect_numbers(data_of("raw.h5"), C, true, 1, 0);
+  assert_int_equal(rmdir("a[b]*"), 0); /* nothing is left */
+  if (before) setenv("TMPDIR", before, 1);
+  if (!before) unsetenv("TMPDIR");
+  assert_int_equal(chdir(here), 0);
+}
+
+/* What is half written beside a part goes with it, and nothing of a folder that its name is a pattern of. */
+static void names_are_no_patterns(void **state) {
+  struct part_file part;
+  (void)state;
+  assert_int_equal(mkdir(support_path(&folder, "a[b]*"), 0777), 0);
+  assert_int_equal(mkdir(support_path(&folder, "ab"), 0777), 0);
+  int file = part_make(&part, support_path(&folder, "a[b]*/x"), NULL, NULL);
+  assert_true(file >= 0 && !close(file));
+  const char *own = arena_text(folder.arena, "%s.1.part", part.path),
+             *other = support_path(&folder, arena_text(folder.arena, "ab%s.1.part", strrchr(part.path, '/')));
+  support_write_text(own, "1");
+  support_write_text(other, "1");
+  unpacked_drop(&part);
+  assert_false(file_is_there(own));
+  assert_true(file_is_there(other));
+  assert_int_equal(rmdir(support_path(&folder, "a[b]*")), 0);
+}
+
 /* Cut at any place and changed at any, a file is read or refused by its name: what crashes is the child. */
 static void damaged_files_are_refused(void **state) {
   struct error error;
@@ -502,6 +539,8 @@ int main(void) {
                                      TEST(doubts_say_what_to_do),
                                      TEST(files_that_grow_are_refused),
                                      TEST(broken_headers_are_named),
+                                     TEST(files_are_unpacked_where_it_is_said),
+                                     TEST(names_are_no_patterns),
                                      TEST(damaged_files_are_refused),
                                      TEST(bombs_do_not_go_off)};
   return cmocka_run_group_tests(tests, NULL, NULL);
