@@ -166,13 +166,15 @@ struct readout {
 };
 
 /* The line of a coil, in its place of the encoded readout: half echoes begin late, reversed ones run
- * backwards. */
+ * backwards. Of these, too, center_sample is the index among the samples as they were acquired (ISMRMRD's
+ * documentation: "Index of the readout sample corresponding to k-space center"). */
 static void place_line(const struct raw *raw, const struct acquisition *head, const float *samples,
                        double complex *line) {
   size_t kept = (size_t)(head->samples - head->discard_before - head->discard_after);
-  long start =
-      kept < raw->encoded ? (long)(raw->encoded / 2) - ((long)head->centre - head->discard_before) : 0;
   bool reverse = acquisition_is(head, FLAG_REVERSE);
+  long acquired = (long)head->centre - head->discard_before,
+       centre = reverse ? (long)kept - 1 - acquired : acquired;
+  long start = kept < raw->encoded ? (long)(raw->encoded / 2) - centre : 0;
   if (start < 0 || start + (long)kept > (long)raw->encoded) start = (long)(raw->encoded - kept) / 2;
   memset(line, 0, raw->encoded * sizeof *line);
   for (size_t i = 0; i < kept; i++) {
