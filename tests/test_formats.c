@@ -358,6 +358,17 @@ static void kspace_of_parts_is_guessed(void **state) {
   assert_true(volume.from_kspace && volume.height == 8 && volume.width == 9);
 }
 
+/* A finer readout of the image's own field of view is not oversampled. */
+static void fields_of_view_tell_oversampling(void **state) {
+  struct volume volume = volume_of(change_raw("<x>240<", "<x>480<", NULL));
+  struct error error;
+  (void)state;
+  set("import.kind=kspace");
+  assert_good(volume_open(&volume, &options, &error), &error);
+  assert_int_equal(volume.height, 2 * H);
+  assert_int_equal(volume.image_height, 2 * H);
+}
+
 /* Its first samples are not of the echo, which comes early; of a reversed line they are its last ones, and
  * the middle is counted in the order of the acquisition. */
 static void cut_echo(struct head *head) {
@@ -563,6 +574,7 @@ int main(void) {
                                      TEST(numpy_has_types_and_orders),
                                      TEST(bart_has_its_axes),
                                      TEST(complex_images_become_either),
+                                     TEST(fields_of_view_tell_oversampling),
                                      TEST(reversed_half_echoes_have_their_place),
                                      TEST(kspace_of_parts_is_guessed),
                                      TEST(raw_lines_have_their_columns),

@@ -90,10 +90,12 @@ static void sort_lines(struct raw *raw) {
 
 /* ---- sizes --------------------------------------------------------------------------------------------- */
 
-/* A readout of more samples than the image has rows is oversampled: its field of view is as many times as
- * wide. */
+/* A readout of more samples than the image has rows is oversampled where its field of view is as many times
+ * as wide; else the image was made coarser, or nobody knows. */
 static size_t rows_of(const struct layout_header *header, size_t encoded) {
-  return header->recon_x >= 4 && header->recon_x < encoded ? header->recon_x : encoded;
+  if (header->recon_x < 4 || header->recon_x >= encoded || header->recon_view <= 0) return encoded;
+  double sizes = (double)encoded / (double)header->recon_x, views = header->encoded_view / header->recon_view;
+  return fabs(views - sizes) <= 0.01 * sizes ? header->recon_x : encoded;
 }
 
 static size_t column_of(const struct raw *raw, size_t step) {
@@ -319,7 +321,7 @@ static bool write_facts(const struct raw *raw, struct store *store, struct error
   struct layout_sizes sizes = {
       .rows = raw->rows,
       .columns = raw->columns,
-      .image_rows = header->recon_x && header->recon_x < raw->rows ? header->recon_x : raw->rows,
+      .image_rows = raw->rows,
       .image_columns = header->recon_y && header->recon_y < raw->columns ? header->recon_y : raw->columns,
       .coils = raw->coils};
   sizes.limits = header->limits;
