@@ -84,6 +84,7 @@ run "a sequence of a text" "$l2sr" export mask.txt --height 16 --output text.seq
 refuse 2 'a repetition time of 5 ms is too short' export direct --output late.seq --tr 5 --te 7
 refuse 2 'an echo time of 1 ms is too short' export direct --output late.seq --te 1
 refuse 2 'a slice of 0.1 mm needs a gradient of' export direct --output thin.seq --thickness 0.1
+refuse 2 "a dwell time of 0.01 us is none on the raster of 0.1 us" export direct --output fast.seq --dwell 0.01
 refuse 2 'has no ending that says its kind' export direct --output mask.doc
 refuse 2 'has no result x9; it has x4_long/random/mask' export direct --result x9 --output mask.txt
 refuse 2 '--row is 5; x4_long/random/mask of' export direct --row 5 --output mask.txt
