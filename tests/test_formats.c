@@ -548,10 +548,9 @@ static void damaged_files_are_refused(void **state) {
 
 /* A compressed file of some KB whose header promises more than it can hold, and one that does not end. */
 static void bombs_do_not_go_off(void **state) {
-  size_t bytes;
-  unsigned char *good = support_read(folder.arena, data_of("image.nii.gz"), &bytes), head[352];
+  unsigned char head[352];
   gzFile from = gzopen(data_of("image.nii.gz"), "rb");
-  (void)state, (void)good;
+  (void)state;
   if (!is_there("libnifti2")) skip();
   assert_int_equal(gzread(from, head, sizeof head), sizeof head);
   gzclose(from);
