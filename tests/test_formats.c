@@ -6,6 +6,7 @@
 #include "systems/formats/unpacked.h"
 #include "tests/support.h"
 
+#include <fcntl.h>
 #include <hdf5.h>
 #include <math.h>
 #include <stddef.h>
@@ -503,6 +504,30 @@ static void files_are_unpacked_where_it_is_said(void **state) {
   assert_int_equal(chdir(here), 0);
 }
 
+/* From the look at a volume to its reading it is unpacked once, and anew where it changed. */
+static void files_are_unpacked_once(void **state) {
+  const char *kept = getenv("TMPDIR"), *before = kept ? arena_text(folder.arena, "%s", kept) : NULL;
+  const char *path = change_raw("<center>2<", "<center>2<", NULL), *nowhere = support_path(&folder, "none");
+  struct volume volume = volume_of(path);
+  struct error error;
+  void *file;
+  (void)state;
+  assert_good(volume_open(&volume, &options, &error), &error);
+  setenv("TMPDIR", nowhere, 1);
+  assert_good(volume_open(&volume, &options, &error), &error);
+  assert_good(volume_file_open(&file, &volume, &error), &error);
+  volume_file_close(file, &volume);
+  assert_false(volume_file_open(&file, &volume, &error));
+  assert_holds(error.text, nowhere);
+  unsetenv("TMPDIR");
+  assert_good(volume_open(&volume, &options, &error), &error);
+  setenv("TMPDIR", nowhere, 1);
+  assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[2]){{1, 0}, {1, 0}}, 0), 0);
+  assert_false(volume_file_open(&file, &volume, &error));
+  if (before) setenv("TMPDIR", before, 1);
+  if (!before) unsetenv("TMPDIR");
+}
+
 /* What is half written beside a part goes with it, and nothing of a folder that its name is a pattern of. */
 static void names_are_no_patterns(void **state) {
   struct part_file part;
@@ -581,6 +606,7 @@ int main(void) {
                                      TEST(files_that_grow_are_refused),
                                      TEST(broken_headers_are_named),
                                      TEST(files_are_unpacked_where_it_is_said),
+                                     TEST(files_are_unpacked_once),
                                      TEST(names_are_no_patterns),
                                      TEST(damaged_files_are_refused),
                                      TEST(bombs_do_not_go_off)};
