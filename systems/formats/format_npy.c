@@ -115,7 +115,7 @@ bool array_begin_npy(FILE *file, enum array_type type, bool column_major, int ra
   fwrite("\223NUMPY\1", 1, 8, file); /* the version is 1.0, and the text's own zero its second byte */
   fputc((int)(used & 255), file);
   fputc((int)(used >> 8), file);
-  return fwrite(text, 1, used, file) == used;
+  return fwrite(text, 1, used, file) == used && !ferror(file);
 }
 
 static bool open_array(struct array *array, const struct volume *volume, struct error *error) {
