@@ -21,10 +21,10 @@ static bool same_file(const struct stat *a, const struct stat *b) {
          a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-bool kept_take(void **file, const struct volume *volume, struct stat *status) {
+bool kept_take(void **file, const struct kept_name *name, struct stat *status) {
   HOLD(LOCK_UNPACKED);
-  if (!kept.file || kept.format != volume->format || strcmp(kept.path, volume->path) != 0 ||
-      strcmp(kept.variable, volume->choice.variable) != 0 || stat(volume->path, status) != 0 ||
+  if (!kept.file || kept.format != name->format || strcmp(kept.path, name->path) != 0 ||
+      strcmp(kept.variable, name->variable) != 0 || stat(name->path, status) != 0 ||
       !same_file(&kept.status, status))
     return false;
   *file = kept.file;
@@ -39,11 +39,11 @@ static struct kept exchange(const struct kept *other) {
   return before;
 }
 
-void kept_give(void *file, const struct volume *volume, const struct stat *status) {
-  struct kept other = {.file = file, .format = volume->format, .status = *status};
-  bool fits = strlen(volume->path) < sizeof other.path;
-  snprintf(other.path, sizeof other.path, "%s", volume->path);
-  snprintf(other.variable, sizeof other.variable, "%s", volume->choice.variable);
+void kept_give(void *file, const struct kept_name *name, const struct stat *status) {
+  struct kept other = {.file = file, .format = name->format, .status = *status};
+  bool fits = strlen(name->path) < sizeof other.path;
+  snprintf(other.path, sizeof other.path, "%s", name->path);
+  snprintf(other.variable, sizeof other.variable, "%s", name->variable);
   struct kept before = fits ? exchange(&other) : other;
   if (before.file) before.format->close(before.file);
 }

@@ -4,14 +4,21 @@
 #ifndef L2SR_SYSTEMS_KEPT_H
 #define L2SR_SYSTEMS_KEPT_H
 
-#include "systems/data/volume.h"
-
+#include <stdbool.h>
 #include <sys/stat.h>
 
-/* Takes it, where the volume's file did not change since; *status: what it was then. It is the caller's. */
-bool kept_take(void **file, const struct volume *volume, struct stat *status);
-/* Keeps it until it is taken or another takes its place, which closes it. `status`: of the volume's file,
+struct volume_format;
+
+/* What a file was opened as. */
+struct kept_name {
+  const struct volume_format *format;
+  const char *path, *variable; /* import.variable */
+};
+
+/* Takes it, where the file did not change since; *status: what it was then. It is the caller's. */
+bool kept_take(void **file, const struct kept_name *name, struct stat *status);
+/* Keeps it until it is taken or another takes its place, which closes it. `status`: of the file at the path,
  * before it was opened. */
-void kept_give(void *file, const struct volume *volume, const struct stat *status);
+void kept_give(void *file, const struct kept_name *name, const struct stat *status);
 
 #endif
