@@ -1,14 +1,18 @@
 /* Files of other programs (tests/data/formats, by tests/make_formats.py): axes, numbers, damage. */
 #include "engine/files/probe.h"
 #include "engine/files/scene.h"
-#include "systems/formats/axes.h"
 #include "systems/data/format.h"
+#include "systems/formats/axes.h"
 #include "systems/formats/unpacked.h"
 #include "tests/support.h"
 
+#include <fcntl.h>
+#include <hdf5.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -265,8 +269,6 @@ static void complex_images_become_either(void **state) {
     assert_true(fabsf(kspace[i][0] - 3) < 1e-5f && fabsf(kspace[i][1] - 4) < 1e-5f);
 }
 
-/* ---- what is not read ---------------------------------------------------------------------------------- */
-
 static void expect_refused(const char *path, const char *part) {
   struct volume volume = volume_of(path);
   struct error error;
@@ -274,6 +276,130 @@ static void expect_refused(const char *path, const char *part) {
   assert_holds(error.text, part);
   assert_holds(error.text, path);
 }
+
+/* ---- raw data ------------------------------------------------------------------------------------------ */
+
+/* What a test changes in the head of an acquisition. */
+struct head {
+  uint64_t flags;
+  uint16_t samples, before, after, centre, step;
+};
+
+/* The members of a row [head] of the table that a test changes. */
+static hid_t head_row(void) {
+  hid_t index = H5Tcreate(H5T_COMPOUND, sizeof(uint16_t)),
+        head = H5Tcreate(H5T_COMPOUND, sizeof(struct head)),
+        row = H5Tcreate(H5T_COMPOUND, sizeof(struct head));
+  H5Tinsert(index, "kspace_encode_step_1", 0, H5T_NATIVE_UINT16);
+  H5Tinsert(head, "flags", offsetof(struct head, flags), H5T_NATIVE_UINT64);
+  H5Tinsert(head, "number_of_samples", offsetof(struct head, samples), H5T_NATIVE_UINT16);
+  H5Tinsert(head, "discard_pre", offsetof(struct head, before), H5T_NATIVE_UINT16);
+  H5Tinsert(head, "discard_post", offsetof(struct head, after), H5T_NATIVE_UINT16);
+  H5Tinsert(head, "center_sample", offsetof(struct head, centre), H5T_NATIVE_UINT16);
+  H5Tinsert(head, "idx", offsetof(struct head, step), index);
+  H5Tinsert(row, "head", 0, head);
+  H5Tclose(index);
+  H5Tclose(head);
+  return row;
+}
+
+enum { RAW_MOST = 64 };
+
+/* Copies raw.h5 with a text of its header replaced by one of the same length, and its heads changed. */
+static const char *change_raw(const char *from, const char *to, void (*change)(struct head *head)) {
+  struct head heads[RAW_MOST];
+  size_t bytes;
+  char *text = (char *)support_read(folder.arena, data_of("raw.h5"), &bytes);
+  const char *path = support_path(&folder, "raw.h5");
+  char *place = memmem(text, bytes, from, strlen(from));
+  assert_non_null(place);
+  memcpy(place, to, strlen(to));
+  support_write(path, text, bytes);
+  hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), table = H5Dopen2(file, "dataset/data", H5P_DEFAULT),
+        space = H5Dget_space(table), row = head_row();
+  hssize_t count = H5Sget_simple_extent_npoints(space);
+  assert_true(count > 0 && count <= RAW_MOST);
+  assert_true(H5Dread(table, row, H5S_ALL, H5S_ALL, H5P_DEFAULT, heads) >= 0);
+  for (hssize_t i = 0; change && i < count; i++) change(&heads[i]);
+  assert_true(H5Dwrite(table, row, H5S_ALL, H5S_ALL, H5P_DEFAULT, heads) >= 0);
+  H5Tclose(row), H5Sclose(space), H5Dclose(table), H5Fclose(file);
+  return path;
+}
+
+static void step_two_more(struct head *head) {
+  head->step = (uint16_t)(head->step + 2);
+}
+
+/* A middle behind that of the columns: lines move to the left, and none beyond the first column. */
+static void raw_lines_have_their_columns(void **state) {
+  (void)state;
+  set("import.kind=kspace");
+  expect_numbers(change_raw("<center>2<", "<center>4<", step_two_more), C, true, 1, 0);
+  expect_refused(change_raw("<center>2<", "<center>4<", NULL),
+                 "has a line 1 of phase encoding, and its header says 5 lines with the middle at 4");
+  expect_refused(change_raw("<center>2<", "<center>1<", NULL), "has a line 4 of phase encoding");
+}
+
+/* Parts that are an axis behind k-space are found where the kind alone is said. */
+static void kspace_of_parts_is_guessed(void **state) {
+  static const float numbers[8 * 9 * 2];
+  const size_t size[3] = {8, 9, 2};
+  const char *path = support_path(&folder, "a.npy");
+  struct volume volume = volume_of(path);
+  struct error error;
+  FILE *out = fopen(path, "w");
+  (void)state;
+  assert_true(array_begin_npy(out, ARRAY_F32, false, 3, size) &&
+              fwrite(numbers, sizeof numbers, 1, out) == 1 && !fclose(out));
+  set("import.kind=kspace");
+  volume = volume_of(path);
+  volume.guesses = true;
+  assert_good(volume_open(&volume, &options, &error), &error);
+  assert_string_equal(volume.found.axes, "hwp");
+  assert_true(volume.from_kspace && volume.height == 8 && volume.width == 9);
+}
+
+/* A finer readout of the image's own field of view is not oversampled. */
+static void fields_of_view_tell_oversampling(void **state) {
+  struct volume volume = volume_of(change_raw("<x>240<", "<x>480<", NULL));
+  struct error error;
+  (void)state;
+  set("import.kind=kspace");
+  assert_good(volume_open(&volume, &options, &error), &error);
+  assert_int_equal(volume.height, 2 * H);
+  assert_int_equal(volume.image_height, 2 * H);
+}
+
+/* Its first samples are not of the echo, which comes early; of a reversed line they are its last ones, and
+ * the middle is counted in the order of the acquisition. */
+static void cut_echo(struct head *head) {
+  bool reverse = head->flags >> 21 & 1;
+  if (head->samples != 2 * H) return;
+  head->centre = reverse ? H - 1 : H;
+  *(reverse ? &head->after : &head->before) = 2;
+}
+
+/* All lines are cut alike, so that what is left of them does not depend on the direction: two columns of one
+ * phase encoding, of which one was reversed in an average, differ by the numbers of the file alone. */
+static void reversed_half_echoes_have_their_place(void **state) {
+  const char *path;
+  struct error error;
+  void *file;
+  (void)state;
+  set("import.kind=kspace");
+  path = change_raw("<center>2<", "<center>2<", cut_echo);
+  struct volume volume = volume_of(path);
+  assert_good(volume_open(&volume, &options, &error) && volume_file_open(&file, &volume, &error), &error);
+  float *slice = ARENA_NEW(folder.arena, float, volume_slice_floats(&volume));
+  assert_good(volume_read(file, &volume, 0, slice, &error), &error);
+  for (size_t i = 0; i < C * H; i++) {
+    const float *row = slice + 2 * i * W;
+    for (size_t p = 0; p < 2; p++) assert_true(fabsf(row[6 + p] - (row[4 + p] + row[8 + p]) / 2) < 1e-3f);
+  }
+  volume_file_close(file, &volume);
+}
+
+/* ---- what is not read ---------------------------------------------------------------------------------- */
 
 /* What may be meant in two ways says the line that decides it. */
 static void doubts_say_what_to_do(void **state) {
@@ -294,6 +420,31 @@ static void doubts_say_what_to_do(void **state) {
   assert_int_equal(volume.slices, 10);
 }
 
+static void write_zeros(const char *path, size_t rows) {
+  static const float numbers[64];
+  const size_t size[2] = {rows, 8};
+  FILE *out = fopen(path, "w");
+  assert_true(array_begin_npy(out, ARRAY_F32, false, 2, size) &&
+              fwrite(numbers, sizeof *numbers, 8 * rows, out) == 8 * rows && !fclose(out));
+}
+
+/* Memory is taken by what a file held when it was looked at. */
+static void files_that_grow_are_refused(void **state) {
+  const char *path = support_path(&folder, "a.npy");
+  struct volume volume = volume_of(path);
+  struct error error;
+  void *file;
+  float image[4 * 8];
+  (void)state;
+  write_zeros(path, 4);
+  assert_good(volume_open(&volume, &options, &error), &error);
+  write_zeros(path, 8);
+  assert_good(volume_file_open(&file, &volume, &error), &error);
+  assert_false(volume_read(file, &volume, 0, image, &error));
+  assert_holds(error.text, "changed since it was looked at");
+  volume_file_close(file, &volume);
+}
+
 static void broken_headers_are_named(void **state) {
   static const struct {
     const char *name, *text, *refusal;
@@ -307,6 +458,7 @@ static void broken_headers_are_named(void **state) {
        "is shorter than its header says"},
       {"{'descr': '<c8', 'fortran_order': False, 'shape': (0, 8, 8), }", "holds an array of no numbers"},
       {"{'descr': '|O', 'fortran_order': False, 'shape': (8, 8), }", "holds numbers of type '|O'"},
+      {"{'fortran_order': False, 'shape': (8, 8), 'descr': '", "holds numbers of type '"},
       {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (8, 8), }", "holds numbers of type [('a'"},
       {"{'descr': '<f4', 'shape': (8, 8), }", "has a header that is no array's"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (8, -8), }", "has a header that is no array's"},
@@ -332,6 +484,66 @@ static void broken_headers_are_named(void **state) {
     support_write(support_path(&folder, "a.npy"), bytes, sizeof bytes);
     expect_refused(support_path(&folder, "a.npy"), numpy[i].refusal);
   }
+}
+
+/* The child unpacks into the folder that this program means, though it was started in another. */
+static void files_are_unpacked_where_it_is_said(void **state) {
+  const char *kept = getenv("TMPDIR"), *before = kept ? arena_text(folder.arena, "%s", kept) : NULL;
+  char here[4096];
+  (void)state;
+  set("import.kind=kspace");
+  expect_numbers(data_of("raw.h5"), C, true, 1, 0); /* the child is there */
+  assert_non_null(getcwd(here, sizeof here));
+  assert_int_equal(chdir(folder.path), 0);
+  assert_int_equal(mkdir("a[b]*", 0777), 0);
+  setenv("TMPDIR", "a[b]*", 1);
+  expect_numbers(data_of("raw.h5"), C, true, 1, 0);
+  assert_int_equal(rmdir("a[b]*"), 0); /* nothing is left */
+  if (before) setenv("TMPDIR", before, 1);
+  if (!before) unsetenv("TMPDIR");
+  assert_int_equal(chdir(here), 0);
+}
+
+/* From the look at a volume to its reading it is unpacked once, and anew where it changed. */
+static void files_are_unpacked_once(void **state) {
+  const char *kept = getenv("TMPDIR"), *before = kept ? arena_text(folder.arena, "%s", kept) : NULL;
+  const char *path = change_raw("<center>2<", "<center>2<", NULL), *nowhere = support_path(&folder, "none");
+  struct volume volume = volume_of(path);
+  struct error error;
+  void *file;
+  (void)state;
+  assert_good(volume_open(&volume, &options, &error), &error);
+  setenv("TMPDIR", nowhere, 1);
+  assert_good(volume_open(&volume, &options, &error), &error);
+  assert_good(volume_file_open(&file, &volume, &error), &error);
+  volume_file_close(file, &volume);
+  assert_false(volume_file_open(&file, &volume, &error));
+  assert_holds(error.text, nowhere);
+  unsetenv("TMPDIR");
+  assert_good(volume_open(&volume, &options, &error), &error);
+  setenv("TMPDIR", nowhere, 1);
+  assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[2]){{1, 0}, {1, 0}}, 0), 0);
+  assert_false(volume_file_open(&file, &volume, &error));
+  if (before) setenv("TMPDIR", before, 1);
+  if (!before) unsetenv("TMPDIR");
+}
+
+/* What is half written beside a part goes with it, and nothing of a folder that its name is a pattern of. */
+static void names_are_no_patterns(void **state) {
+  struct part_file part;
+  (void)state;
+  assert_int_equal(mkdir(support_path(&folder, "a[b]*"), 0777), 0);
+  assert_int_equal(mkdir(support_path(&folder, "ab"), 0777), 0);
+  int file = part_make(&part, support_path(&folder, "a[b]*/x"), NULL, NULL);
+  assert_true(file >= 0 && !close(file));
+  const char *own = arena_text(folder.arena, "%s.1.part", part.path),
+             *other = support_path(&folder, arena_text(folder.arena, "ab%s.1.part", strrchr(part.path, '/')));
+  support_write_text(own, "1");
+  support_write_text(other, "1");
+  unpacked_drop(&part);
+  assert_false(file_is_there(own));
+  assert_true(file_is_there(other));
+  assert_int_equal(rmdir(support_path(&folder, "a[b]*")), 0);
 }
 
 /* Cut at any place and changed at any, a file is read or refused by its name: what crashes is the child. */
@@ -361,10 +573,9 @@ static void damaged_files_are_refused(void **state) {
 
 /* A compressed file of some KB whose header promises more than it can hold, and one that does not end. */
 static void bombs_do_not_go_off(void **state) {
-  size_t bytes;
-  unsigned char *good = support_read(folder.arena, data_of("image.nii.gz"), &bytes), head[352];
+  unsigned char head[352];
   gzFile from = gzopen(data_of("image.nii.gz"), "rb");
-  (void)state, (void)good;
+  (void)state;
   if (!is_there("libnifti2")) skip();
   assert_int_equal(gzread(from, head, sizeof head), sizeof head);
   gzclose(from);
@@ -387,8 +598,16 @@ int main(void) {
                                      TEST(numpy_has_types_and_orders),
                                      TEST(bart_has_its_axes),
                                      TEST(complex_images_become_either),
+                                     TEST(fields_of_view_tell_oversampling),
+                                     TEST(reversed_half_echoes_have_their_place),
+                                     TEST(kspace_of_parts_is_guessed),
+                                     TEST(raw_lines_have_their_columns),
                                      TEST(doubts_say_what_to_do),
+                                     TEST(files_that_grow_are_refused),
                                      TEST(broken_headers_are_named),
+                                     TEST(files_are_unpacked_where_it_is_said),
+                                     TEST(files_are_unpacked_once),
+                                     TEST(names_are_no_patterns),
                                      TEST(damaged_files_are_refused),
                                      TEST(bombs_do_not_go_off)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 enum lock {
   LOCK_FILES,      /* libhdf5: its error stack, its open objects (engine/files/store_*.c) */
   LOCK_PROBE,      /* the child that looks at files first, and its verdicts (engine/files/probe.c) */
+  LOCK_UNPACKED,   /* the file that was unpacked last (systems/data/kept.c) */
   LOCK_DEVICES,    /* the list of devices: drivers are loaded and started by its first use */
   LOCK_TRANSFORMS, /* clFFT: its plans, its set-up and its end (engine/device/fft.c) */
   LOCK_PRODUCTS,   /* CLBlast: the programs that it keeps (engine/device/blas*.c) */

@@ -200,14 +200,15 @@ static enum outcome await_ready(void) {
 
 /* Paths go out whole: this program may have gone to another folder since the child was started. */
 static enum outcome ask_once(const struct asking *asking, struct probe_answer *answer) {
-  char whole[PATH_MAX];
-  const char *path = realpath(asking->path, whole) ? whole : asking->path;
+  char whole[PATH_MAX], whole_to[PATH_MAX];
+  const char *path = realpath(asking->path, whole) ? whole : asking->path,
+             *to = asking->to && realpath(asking->to, whole_to) ? whole_to : asking->to;
   struct probe_question question = {.path = (uint32_t)strlen(path) + 1};
   if (asking->name) question.name = (uint32_t)strlen(asking->name) + 1;
-  if (asking->to) question.to = (uint32_t)strlen(asking->to) + 1;
+  if (to) question.to = (uint32_t)strlen(to) + 1;
   if (!probe_send(probe.socket, &question, sizeof question) ||
       !probe_send(probe.socket, path, question.path) ||
-      !probe_send(probe.socket, asking->name, question.name) || !probe_send(probe.socket, asking->to, question.to))
+      !probe_send(probe.socket, asking->name, question.name) || !probe_send(probe.socket, to, question.to))
     return ENDED;
   enum outcome outcome = receive_all(answer, sizeof *answer);
   return outcome == ANSWERED ? receive_text(asking->text, asking->size, answer->bytes) : outcome;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PROBE_READY = 0x6c327372 }; /* sent as uint32_t */
+enum { PROBE_READY = 0x6c327332 }; /* sent as uint32_t; another whenever the messages change */
 
 struct probe_question {
   uint32_t path, name; /* bytes; a name of 0: look at the file */

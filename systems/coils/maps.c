@@ -313,3 +313,21 @@ bool maps_combine(struct world *world, const struct dataset *dataset, const stru
   device_release(device, planes, bytes);
   return good;
 }
+
+/* ---- reading ------------------------------------------------------------------------------------------- */
+
+static const struct system save = {.name = "save_maps", .doc = "coil sensitivities", .reads = SET(SLICE_maps)};
+
+size_t maps_coils(const struct world *world) {
+  return world_shape(world, SHAPE_CHW) / world_shape(world, SHAPE_HW);
+}
+
+float *maps_read(struct world *world, size_t first, size_t count, struct arena *arena, struct error *error) {
+  float *maps = arena_try_array(arena, 2 * sizeof *maps * count, world_shape(world, SHAPE_CHW));
+  if (!maps) {
+    fail_memory(error, "no host memory for the maps of %zu slices; ask for earlier ones", count);
+    return NULL;
+  }
+  world_get(world, &save, SLICE_maps, first, count, maps);
+  return device_finish(world_device(world), error) ? maps : NULL;
+}

@@ -33,4 +33,9 @@ bool maps_make(struct world *world, const struct dataset *dataset, const struct 
 bool maps_combine(struct world *world, const struct dataset *dataset, const struct options *options,
                   const struct slice_name *names, size_t slices, struct error *error);
 
+/* Maps of `count` slices from row `first`, [count][coils][height][width] float pairs; the memory is the arena's. NULL: there
+ * was none, or the device failed. */
+float *maps_read(struct world *world, size_t first, size_t count, struct arena *arena, struct error *error);
+size_t maps_coils(const struct world *world); /* of each slice, where the world has maps */
+
 #endif

@@ -7,12 +7,22 @@
 
 enum { FAR = 1 << 20 /* of a step of the phase encoding */, HEADER = 1 << 20, FEW = 64 /* coils, or slices of a volume */ };
 
-/* A whole number of the matrixSize in the header's `space`. */
+/* What follows the tag in a group of the header's `space`; "": it is not there. */
+static const char *field_of(const char *header, const char *space, const char *group, const char *tag) {
+  const char *place = strstr(header, space), *start = place ? strstr(place, group) : NULL;
+  const char *field = start ? strstr(start, tag) : NULL;
+  return field ? field + strlen(tag) : "";
+}
+
+/* A whole number of the matrixSize. */
 static size_t size_of(const char *header, const char *space, const char *tag) {
-  const char *place = strstr(header, space), *size = place ? strstr(place, "<matrixSize>") : NULL;
-  const char *field = size ? strstr(size, tag) : NULL;
-  long value = field ? strtol(field + strlen(tag), NULL, 10) : 0;
+  long value = strtol(field_of(header, space, "<matrixSize>", tag), NULL, 10);
   return value > 0 ? (size_t)value : 0;
+}
+
+static double view_of(const char *header, const char *space) {
+  double value = strtod(field_of(header, space, "<fieldOfView_mm>", "<x>"), NULL);
+  return value > 0 ? value : 0;
 }
 
 /* A whole number of the phase encoding's limits; false: none. */
@@ -43,7 +53,9 @@ struct layout_header layout_header_of(const char *text) {
                                 .encoded_y = size_of(text, encoded, "<y>"),
                                 .encoded_z = size_of(text, encoded, "<z>"),
                                 .recon_x = size_of(text, recon, "<x>"),
-                                .recon_y = size_of(text, recon, "<y>")};
+                                .recon_y = size_of(text, recon, "<y>"),
+                                .encoded_view = view_of(text, encoded),
+                                .recon_view = view_of(text, recon)};
   sizes.limits = limit_of(text, "<center>", &sizes.centre) && limit_of(text, "<maximum>", &sizes.last);
   return sizes;
 }

@@ -8,6 +8,7 @@
 /* The sizes that the ISMRMRD header gives; 0: none. And the steps of the phase encoding, where all are there. */
 struct layout_header {
   size_t encoded_x, encoded_y, encoded_z, recon_x, recon_y;
+  double encoded_view, recon_view; /* of x, mm */
   bool limits;
   size_t centre, last;
 };

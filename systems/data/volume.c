@@ -3,6 +3,7 @@
 #include "engine/base/hash.h"
 #include "systems/data/foreign.h"
 #include "systems/data/format.h"
+#include "systems/data/kept.h"
 #include "systems/data/sampled.h"
 
 #include <math.h>
@@ -200,29 +201,48 @@ static struct volume_choice choice_of(const struct options *options) {
   return choice;
 }
 
+static struct kept_name kept_name_of(const struct volume *volume) {
+  return (struct kept_name){volume->format, volume->path, volume->choice.variable};
+}
+
+/* The file that was unpacked last, where it is the volume's. */
+static bool take_kept(void **file, const struct volume *volume, struct stat *status) {
+  const struct kept_name name = kept_name_of(volume);
+  return volume->format->unpack && kept_take(file, &name, status);
+}
+
 /* The row whose file it is turns out when it is open, for some. */
-static bool open_file(void **file, struct volume *volume, struct error *error) {
+static bool open_file(void **file, struct volume *volume, struct stat *status, struct error *error) {
+  if (take_kept(file, volume, status)) return true;
+  if (volume->format->in_memory || stat(volume->path, status)) *status = (struct stat){0};
   if (!volume_file_open(file, volume, error)) return foreign_advise(volume->path, error);
   const struct volume_format *format = volume->format->is_hdf5 ? format_inside(*file) : NULL;
   if (!format) return true;
   volume_file_close(*file, volume);
   volume->format = format;
-  return volume_file_open(file, volume, error);
+  return take_kept(file, volume, status) || volume->format->open(file, volume, error);
 }
 
 bool volume_open(struct volume *volume, const struct options *options, struct error *error) {
   void *file;
+  struct stat status;
   volume->choice = choice_of(options);
-  if (!open_file(&file, volume, error)) return false;
+  if (!open_file(&file, volume, &status, error)) return false;
   const struct volume_format *format = volume->format;
+  const struct kept_name name = kept_name_of(volume);
   bool good = describe(file, volume, options, error);
   good = (!format->is_sound || format->is_sound(file, error)) && good;
-  volume_file_close(file, volume);
+  if (good && format->unpack)
+    kept_give(file, &name, &status);
+  else
+    volume_file_close(file, volume);
   return good;
 }
 
 bool volume_file_open(void **file, const struct volume *volume, struct error *error) {
+  struct stat status;
   *file = NULL;
+  if (take_kept(file, volume, &status)) return true;
   return volume->format->in_memory || volume->format->open(file, volume, error);
 }
 

@@ -234,8 +234,23 @@ static bool read_image(const struct array *array, const struct volume *volume, s
   return good;
 }
 
+/* Memory was taken by the sizes that it had then. */
+static bool check_unchanged(const struct array *array, const struct volume *volume, struct error *error) {
+  const char *letters = volume->found.axes;
+  struct axes axes = {.letter = ""};
+  snprintf(axes.letter, sizeof axes.letter, "%.16s", letters);
+  if ((int)strlen(letters) == array->rank && step_of(array, letters, 'h').count == volume->height &&
+      step_of(array, letters, 'w').count == volume->width &&
+      (!volume->from_kspace || step_of(array, letters, 'c').count == volume->coils) &&
+      axes_count(&axes, array->size, 's') == volume->slices)
+    return array_check_held(array, error);
+  return fail_file(error, "%s changed since it was looked at: its array has other sizes; start anew",
+                   array->path);
+}
+
 bool array_read(const struct array *array, const struct volume *volume, size_t slice, float *to,
                 struct error *error) {
+  if (!check_unchanged(array, volume, error)) return false;
   if (!volume->from_kspace) return read_image(array, volume, slice, to, error);
   size_t plane = volume->height * volume->width;
   if (!read_coils(array, volume->found.axes, slice, to, error)) return false;
@@ -321,8 +336,7 @@ static bool find(const struct array *array, struct volume *volume, bool *sure, s
     if (!axes_parse(choice->axes, array->rank, array->size, is_complex(array), &axes, error))
       return fail_in(error, "%s", array->path);
   } else if (!axes.letter[0]) {
-    axes = axes_guess(array->rank, array->size, is_complex(array) || choice->kind > IMPORT_IMAGE,
-                      array->height_first);
+    axes = axes_guess(array->rank, array->size, is_complex(array), array->height_first);
   }
   if (!strchr(axes.letter, 'h'))
     return fail_file(

@@ -4,8 +4,8 @@
 #ifndef L2SR_SYSTEMS_ARRAY_H
 #define L2SR_SYSTEMS_ARRAY_H
 
-#include "systems/formats/axes.h"
 #include "systems/data/volume.h"
+#include "systems/formats/axes.h"
 
 #include <stdio.h>
 #include <sys/types.h>
@@ -63,8 +63,8 @@ bool array_read(const struct array *array, const struct volume *volume, size_t s
 
 /* A numpy array (format versions 1 to 3), by its own header. Opens the file, which the caller closes. */
 bool array_open_npy(struct array *array, const char *path, struct error *error);
-/* Writes what stands before the numbers of such a file, of type ARRAY_F32, ARRAY_C64 or ARRAY_U8, in the
- * host's order of bytes. False: errno says why. */
+/* Writes what stands before the numbers of such a file, of type ARRAY_F32, ARRAY_C64 or ARRAY_U8, which
+ * follow with their least byte first. False: a byte could not be written, and ferror(file) holds. */
 bool array_begin_npy(FILE *file, enum array_type type, bool column_major, int rank, const size_t *size);
 
 /* What a row's functions get of a file: the array, and the arena that goes with it. */

@@ -3,9 +3,9 @@
  * it (dataset noise). */
 #include "engine/base/log.h"
 #include "engine/files/store.h"
+#include "systems/data/layout.h"
 #include "systems/formats/acquisitions.h"
 #include "systems/formats/fourier.h"
-#include "systems/data/layout.h"
 #include "systems/formats/unpacked.h"
 
 #include <complex.h>
@@ -90,9 +90,33 @@ static void sort_lines(struct raw *raw) {
 
 /* ---- sizes --------------------------------------------------------------------------------------------- */
 
-/* A readout of more samples than the image has rows is oversampled: its field of view is as many times as wide. */
+/* A readout of more samples than the image has rows is oversampled where its field of view is as many times
+ * as wide; else the image was made coarser, or nobody knows. */
 static size_t rows_of(const struct layout_header *header, size_t encoded) {
-  return header->recon_x >= 4 && header->recon_x < encoded ? header->recon_x : encoded;
+  if (header->recon_x < 4 || header->recon_x >= encoded || header->recon_view <= 0) return encoded;
+  double sizes = (double)encoded / (double)header->recon_x, views = header->encoded_view / header->recon_view;
+  return fabs(views - sizes) <= 0.01 * sizes ? header->recon_x : encoded;
+}
+
+static size_t column_of(const struct raw *raw, size_t step) {
+  return raw->shift_back ? step - raw->shift : step + raw->shift;
+}
+
+/* The header's middle stands in that of the columns, to which every line is moved along. */
+static bool check_columns(struct raw *raw, size_t last, struct error *error) {
+  size_t middle = raw->columns / 2, centre = raw->header.limits ? raw->header.centre : middle;
+  raw->shift_back = centre > middle;
+  raw->shift = raw->shift_back ? centre - middle : middle - centre;
+  size_t outside = column_of(raw, last) < raw->columns ? SIZE_MAX : last;
+  for (size_t i = 0; i < raw->line_count && raw->shift_back; i++) {
+    size_t step = raw->all.head[raw->lines[i]].at.step;
+    if (step < raw->shift) outside = step;
+  }
+  if (outside == SIZE_MAX) return true;
+  return fail_file(error,
+                   "%s has a line %zu of phase encoding, and its header says %zu lines with the middle at "
+                   "%zu; the header or the counters are wrong",
+                   raw->all.path, outside, raw->columns, centre);
 }
 
 static bool check_lines(struct raw *raw, struct error *error) {
@@ -117,14 +141,7 @@ static bool check_lines(struct raw *raw, struct error *error) {
   raw->columns = raw->header.encoded_y ? raw->header.encoded_y : last + 1;
   raw->partitions = raw->header.encoded_z > partition ? raw->header.encoded_z : partition + 1;
   raw->rows = rows_of(&raw->header, raw->encoded);
-  size_t middle = raw->columns / 2, centre = raw->header.limits ? raw->header.centre : middle;
-  raw->shift_back = centre > middle;
-  raw->shift = raw->shift_back ? centre - middle : middle - centre;
-  if (raw->shift_back ? last < raw->columns + raw->shift : last + raw->shift < raw->columns) return true;
-  return fail_file(error,
-                   "%s has a line %zu of phase encoding, and its header says %zu lines with the middle at "
-                   "%zu; the header or the counters are wrong",
-                   raw->all.path, last, raw->columns, centre);
+  return check_columns(raw, last, error);
 }
 
 static bool take_memory(struct raw *raw, struct error *error) {
@@ -151,13 +168,15 @@ struct readout {
 };
 
 /* The line of a coil, in its place of the encoded readout: half echoes begin late, reversed ones run
- * backwards. */
+ * backwards. Of these, too, center_sample is the index among the samples as they were acquired (ISMRMRD's
+ * documentation: "Index of the readout sample corresponding to k-space center"). */
 static void place_line(const struct raw *raw, const struct acquisition *head, const float *samples,
                        double complex *line) {
   size_t kept = (size_t)(head->samples - head->discard_before - head->discard_after);
-  long start =
-      kept < raw->encoded ? (long)(raw->encoded / 2) - ((long)head->centre - head->discard_before) : 0;
   bool reverse = acquisition_is(head, FLAG_REVERSE);
+  long acquired = (long)head->centre - head->discard_before,
+       centre = reverse ? (long)kept - 1 - acquired : acquired;
+  long start = kept < raw->encoded ? (long)(raw->encoded / 2) - centre : 0;
   if (start < 0 || start + (long)kept > (long)raw->encoded) start = (long)(raw->encoded - kept) / 2;
   memset(line, 0, raw->encoded * sizeof *line);
   for (size_t i = 0; i < kept; i++) {
@@ -183,7 +202,7 @@ static bool add_line(struct raw *raw, size_t index, size_t slice, bool again, st
                      struct error *error) {
   const struct acquisition *head = &raw->all.head[index];
   size_t place = slice * raw->partitions + head->at.partition, plane = raw->rows * raw->columns,
-         column = raw->shift_back ? head->at.step - raw->shift : head->at.step + raw->shift;
+         column = column_of(raw, head->at.step);
   uint16_t *count = &raw->counts[place * raw->columns + column];
   if (!acquisitions_read(&raw->all, index, readout->samples, error)) return false;
   for (size_t c = 0; c < raw->coils; c++) {
@@ -214,8 +233,8 @@ static bool add_lines(struct raw *raw, struct error *error) {
     bool again = i && !other && last->partition == at->partition && last->step == at->step &&
                  last->average == at->average;
     slice += other;
-    if (again && raw->counts[(slice * raw->partitions + at->partition) * raw->columns +
-                             (raw->shift_back ? at->step - raw->shift : at->step + raw->shift)] > 1)
+    if (again &&
+        raw->counts[(slice * raw->partitions + at->partition) * raw->columns + column_of(raw, at->step)] > 1)
       again = false; /* of several averages one that came twice counts twice */
     if (!add_line(raw, index, slice, again, &readout, error)) return false;
   }
@@ -302,7 +321,7 @@ static bool write_facts(const struct raw *raw, struct store *store, struct error
   struct layout_sizes sizes = {
       .rows = raw->rows,
       .columns = raw->columns,
-      .image_rows = header->recon_x && header->recon_x < raw->rows ? header->recon_x : raw->rows,
+      .image_rows = raw->rows,
       .image_columns = header->recon_y && header->recon_y < raw->columns ? header->recon_y : raw->columns,
       .coils = raw->coils};
   sizes.limits = header->limits;

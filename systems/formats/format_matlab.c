@@ -36,7 +36,7 @@ static bool type_of(enum matio_types stored, enum array_type *type) {
   return false;
 }
 
-/* Two axes of several entries: whatever has fewer is a parameter. */
+/* Two axes of more than 3 entries: whatever has fewer is a parameter. */
 static bool is_array(const matvar_t *variable) {
   int sides = 0;
   bool numbers = variable->class_type >= MAT_C_DOUBLE && variable->class_type <= MAT_C_UINT64;

@@ -34,7 +34,7 @@ static bool read_type(struct array *array, const char *text) {
   static const char *const names[ARRAY_TYPES] = {"i1", "u1", "i2", "u2", "i4", "u4", "i8",
                                                  "u8", "f2", "f4", "f8", "c8", "c16"};
   char word[4] = "";
-  if (!text || (*text != '\'' && *text != '"') || !strchr("<>|=", text[1])) return false;
+  if (!text || (*text != '\'' && *text != '"') || !text[1] || !strchr("<>|=", text[1])) return false;
   size_t length = strspn(text + 2, "iufcb0123456789");
   if (length > 3 || text[2 + length] != *text) return false;
   memcpy(word, text + 2, length);
@@ -115,7 +115,7 @@ bool array_begin_npy(FILE *file, enum array_type type, bool column_major, int ra
   fwrite("\223NUMPY\1", 1, 8, file); /* the version is 1.0, and the text's own zero its second byte */
   fputc((int)(used & 255), file);
   fputc((int)(used >> 8), file);
-  return fwrite(text, 1, used, file) == used;
+  return fwrite(text, 1, used, file) == used && !ferror(file);
 }
 
 static bool open_array(struct array *array, const struct volume *volume, struct error *error) {

@@ -7,11 +7,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A path as a pattern of itself. */
+static void escape(const char *path, char pattern[2 * PART_PATH]) {
+  for (; *path; *pattern++ = *path++)
+    if (strchr("*?[\\", *path)) *pattern++ = '\\';
+  *pattern = 0;
+}
+
 /* What a child that ended had half written beside it goes, too. */
 void unpacked_drop(struct part_file *part) {
-  char pattern[PART_PATH + 8];
+  char pattern[2 * PART_PATH + 8];
   glob_t found;
-  snprintf(pattern, sizeof pattern, "%s.*.part", part->path);
+  escape(part->path, pattern);
+  strcat(pattern, ".*.part");
   if (!glob(pattern, GLOB_NOSORT, NULL, &found)) {
     for (size_t i = 0; i < found.gl_pathc; i++) unlink(found.gl_pathv[i]);
     globfree(&found);

@@ -5,8 +5,8 @@
 #define L2SR_SYSTEMS_UNPACKED_H
 
 #include "engine/files/part.h"
-#include "systems/formats/array.h"
 #include "systems/data/format.h"
+#include "systems/formats/array.h"
 
 /* Has the volume's row write its file to the part, which the caller drops once it is open. `how`: what the
  * row wants to know; `told` gets what the row says of the file. */
@@ -18,7 +18,7 @@ bool unpacked_array(struct array *array, const struct volume *volume, struct err
 /* Its file, to be closed by array_file_close. */
 bool unpacked_array_open(void **file, const struct volume *volume, struct error *error);
 
-/* For rows, in the child: an array of `count` numbers is written from first to last. */
+/* For rows, in the child: the numbers of an array are written from first to last. */
 struct unpacking {
   FILE *file;
   const char *path; /* of what is unpacked */
@@ -30,7 +30,7 @@ bool unpacking_begin(struct unpacking *unpacking, const struct probe_unpacking *
 /* Closes the file; `good`: it is whole. */
 bool unpacking_end(struct unpacking *unpacking, bool good, struct error *error);
 
-/* "X is a NIfTI image, and this program was built without libnifti2; ..." */
+/* "cannot read X: this program was built without libnifti2; install the package ..." */
 bool unpacked_refuse_missing(const char *path, const char *library, const char *package, struct error *error);
 
 #endif

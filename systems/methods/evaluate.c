@@ -1,6 +1,7 @@
 #include "systems/methods/evaluate.h"
 
 #include "engine/base/log.h"
+#include "systems/coils/maps.h"
 #include "systems/methods/method.h"
 #include "systems/networks/checkpoint.h"
 #include "systems/networks/policy.h"
@@ -643,19 +644,14 @@ static bool read_truth(struct work *work, struct error *error) {
   return device_finish(work->simulation.device, error);
 }
 
-static const struct system save_maps = {.name = "save_maps", .doc = "coil sensitivities", .reads = SET(SLICE_maps)};
-
 static bool read_maps(struct work *work, struct error *error) {
   struct evaluation *evaluation = work->evaluation;
   struct world *world = work->simulation.world;
   evaluation->coils = 1;
   if (!work->config->maps || !world_has(world, SLICE_maps)) return true;
-  evaluation->coils = world_shape(world, SHAPE_CHW) / world_shape(world, SHAPE_HW);
-  evaluation->maps = arena_try(evaluation->arena, evaluation->slices * 2 * sizeof(float) * world_shape(world, SHAPE_CHW));
-  if (!evaluation->maps)
-    return fail_memory(error, "no host memory for the maps of %zu slices; ask for earlier ones", evaluation->slices);
-  world_get(world, &save_maps, SLICE_maps, 0, evaluation->slices, evaluation->maps);
-  return device_finish(work->simulation.device, error);
+  evaluation->coils = maps_coils(world);
+  evaluation->maps = maps_read(world, 0, evaluation->slices, evaluation->arena, error);
+  return evaluation->maps != NULL;
 }
 
 static const char *describe_solver(struct evaluation *evaluation, const struct options *options) {

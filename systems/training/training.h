@@ -187,7 +187,7 @@ struct training {
   double best;          /* the best of what selects */
   uint64_t best_at;     /* units done then; 0: none */
   double speed;         /* between the last two log records */
-  char digest[17];      /* of all parameters at the last validation; "": none was made */
+  char digest[17];      /* of all parameters, as told last (validations, train.digest_every); "": none was made */
   struct run_files run; /* its folder, where it has one */
 };
 

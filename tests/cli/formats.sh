@@ -84,7 +84,10 @@ run "a sequence of a text" "$l2sr" export mask.txt --height 16 --output text.seq
 refuse 2 'a repetition time of 5 ms is too short' export direct --output late.seq --tr 5 --te 7
 refuse 2 'an echo time of 1 ms is too short' export direct --output late.seq --te 1
 refuse 2 'a slice of 0.1 mm needs a gradient of' export direct --output thin.seq --thickness 0.1
+refuse 2 "a dwell time of 0.01 us is none on the raster of 0.1 us" export direct --output fast.seq --dwell 0.01
 refuse 2 'has no ending that says its kind' export direct --output mask.doc
+seq -s ' ' 4097 | sed 's/[0-9][0-9]*/1/g' >long.txt
+refuse 1 'holds 4097 values; 2 to 4096 columns are expected' export long.txt --output long.npy
 refuse 2 'has no result x9; it has x4_long/random/mask' export direct --result x9 --output mask.txt
 refuse 2 '--row is 5; x4_long/random/mask of' export direct --row 5 --output mask.txt
 for what in reconstruction image; do run "$what" "$l2sr" export direct --what $what --output $what.npy; done

@@ -16,12 +16,16 @@ static void read_slices(const struct volume *volume, struct arena *arena) {
   volume_file_close(file, volume);
 }
 
+void foreign_need_child(void) {
+  static const struct error none = {.text = "name the program by L2SR_PROGRAM"};
+  if (!getenv("L2SR_PROGRAM")) fuzz_failed("a child that runs the parser", &none);
+}
+
 void foreign_read(const char *path) {
   static bool ready;
   struct options options;
   struct volume volume = volume_of(path);
   struct error error = {.text = ""};
-  if (!getenv("L2SR_PROGRAM")) return;
   if (!ready) probe_with(getenv("L2SR_PROGRAM"));
   ready = true;
   struct arena *arena = arena_open();

@@ -3,6 +3,7 @@
 #include "engine/files/probe.h"
 #include "tests/fuzz/damage.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <hdf5.h>
 #include <stdlib.h>
@@ -20,10 +21,11 @@ void fuzz_failed(const char *call, const struct error *error) {
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
-static const char *const names[] = {"good.h5", "newest.h5", "changed.h5", "text"};
-
 static void remove_files(void) {
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(fuzz_path(names[i]));
+  DIR *stream = opendir(folder);
+  for (struct dirent *entry; stream && (entry = readdir(stream));)
+    if (entry->d_name[0] != '.') unlinkat(dirfd(stream), entry->d_name, 0);
+  if (stream) closedir(stream);
   rmdir(folder);
 }
 

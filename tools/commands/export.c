@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCENE_MOST = 1 << 16, LINES_MOST = 1 << 20, NUMBERS_MOST = 1 << 28, GROUP = 256 };
+enum { SCENE_MOST = 1 << 16, LINES_MOST = 1 << 20, COLUMNS_MOST = 4096, GROUP = 256 };
 
 struct export {
   struct call *call;
@@ -36,37 +36,33 @@ static const char *what_of(const struct export *of) {
   return what ? what : "";
 }
 
+enum { FLAG_MOST = 1000000 };
+
 /* A flag's number, in its unit, times `unit`. */
-static bool number_of(const struct call *call, const char *name, double standard, double unit, double *value,
-                      struct error *error) {
+static bool number_of(const struct call *call, const char *name, double standard, double least, double unit,
+                      double *value, struct error *error) {
   const char *text = call_flag(call, name);
   char *end;
   *value = standard * unit;
   if (!text) return true;
   double number = strtod(text, &end);
-  if (*text && !*end && number > 0 && number < 1e6) {
-    *value = number * unit;
-    return true;
-  }
-  if (*text && !*end && number == 0 && (strstr(name, "dead") || strstr(name, "ringdown"))) {
-    *value = 0;
-    return true;
-  }
-  return fail_usage(error, "--%s is '%s'; it must be a number above 0", name, text);
+  *value = number * unit;
+  if (*text && !*end && number >= least && number <= FLAG_MOST) return true;
+  return fail_usage(error, "--%s is '%s'; it must be a number from %g to %d", name, text, least, FLAG_MOST);
 }
 
 static bool read_plan(const struct call *call, struct pulseq_plan *plan, struct error *error) {
-  return number_of(call, "tr", 20, 1e-3, &plan->repetition, error) &&
-         number_of(call, "te", 8, 1e-3, &plan->echo, error) &&
-         number_of(call, "flip", 15, 1, &plan->flip, error) &&
-         number_of(call, "fov", 256, 1e-3, &plan->view, error) &&
-         number_of(call, "thickness", 5, 1e-3, &plan->slice, error) &&
-         number_of(call, "dwell", 25, 1e-6, &plan->dwell, error) &&
-         number_of(call, "max-gradient", 30, 1e-3, &plan->gradient, error) &&
-         number_of(call, "max-slew", 120, 1, &plan->slew, error) &&
-         number_of(call, "rf-dead", 100, 1e-6, &plan->rf_dead, error) &&
-         number_of(call, "rf-ringdown", 30, 1e-6, &plan->rf_ringdown, error) &&
-         number_of(call, "adc-dead", 10, 1e-6, &plan->adc_dead, error);
+  return number_of(call, "tr", 20, 1e-3, 1e-3, &plan->repetition, error) &&
+         number_of(call, "te", 8, 1e-3, 1e-3, &plan->echo, error) &&
+         number_of(call, "flip", 15, 1e-3, 1, &plan->flip, error) &&
+         number_of(call, "fov", 256, 1e-3, 1e-3, &plan->view, error) &&
+         number_of(call, "thickness", 5, 1e-3, 1e-3, &plan->slice, error) &&
+         number_of(call, "dwell", 25, 1e-3, 1e-6, &plan->dwell, error) &&
+         number_of(call, "max-gradient", 30, 1e-3, 1e-3, &plan->gradient, error) &&
+         number_of(call, "max-slew", 120, 1e-3, 1, &plan->slew, error) &&
+         number_of(call, "rf-dead", 100, 0, 1e-6, &plan->rf_dead, error) &&
+         number_of(call, "rf-ringdown", 30, 0, 1e-6, &plan->rf_ringdown, error) &&
+         number_of(call, "adc-dead", 10, 0, 1e-6, &plan->adc_dead, error);
 }
 
 static bool export_as(const struct export *of, const struct exported *array, struct error *error) {
@@ -235,10 +231,10 @@ static bool write_mask(struct export *of, const uint8_t *value, const uint32_t *
 static bool export_text(struct export *of, struct error *error) {
   uint32_t rows = 0;
   size_t count;
-  uint8_t *value = ARENA_NEW(of->arena, uint8_t, LINES_MOST);
-  if (!mask_file_count(of->path, value, LINES_MOST, &count, error)) return false;
+  uint8_t *value = ARENA_NEW(of->arena, uint8_t, COLUMNS_MOST);
+  if (!mask_file_count(of->path, value, COLUMNS_MOST, &count, error)) return false;
   rows = (uint32_t)count;
-  if (!call_number(of->call, "height", 1, 4096, &rows, error)) return false;
+  if (!call_number(of->call, "height", 1, COLUMNS_MOST, &rows, error)) return false;
   of->acquisition.shape =
       (struct scan_shape){.height = rows, .width = (uint32_t)count, .actions = (uint32_t)count};
   of->acquisition.geometry = GEOMETRY_LINES;

@@ -82,10 +82,11 @@ static bool read_scene(struct replay *replay, const struct device *device, struc
 static bool same_data(const struct replay *replay, size_t stage, struct error *error) {
   static const char *const names[] = {"training_contents", "validation_contents"};
   struct arena *arena = arena_open();
-  struct store *before, *now;
-  bool good = store_open(&before, checkpoint_of(replay, replay->folder, stage), error), same = good;
-  if (good && !(good = store_open(&now, checkpoint_of(replay, replay->to, stage), error)))
+  struct store *before = NULL, *now = NULL;
+  bool good = store_open(&before, checkpoint_of(replay, replay->folder, stage), error), opened = good;
+  if (good && !(good = opened = store_open(&now, checkpoint_of(replay, replay->to, stage), error)))
     store_close(before);
+  bool same = good;
   for (size_t i = 0; good && i < 2; i++) {
     void *first, *second;
     size_t count, other;
@@ -94,7 +95,7 @@ static bool same_data(const struct replay *replay, size_t stage, struct error *e
            store_read_all(now, names[i], STORE_U32, DIGESTS_MOST, arena, &second, &other, error);
     same &= good && count == other && !memcmp(first, second, count * sizeof(uint32_t));
   }
-  if (good) store_close(before), store_close(now);
+  if (opened) store_close(before), store_close(now);
   arena_close(arena);
   return good &&
          (same ||
@@ -112,6 +113,18 @@ struct digests {
   size_t count, room;
 };
 
+static const char **longer(struct arena *arena, const char **texts, size_t count, size_t room) {
+  const char **more = ARENA_NEW(arena, const char *, room);
+  if (count) memcpy(more, texts, count * sizeof *more);
+  return more;
+}
+
+static void make_room(struct digests *digests) {
+  digests->room = 2 * digests->room + 256;
+  digests->value = longer(digests->arena, digests->value, digests->count, digests->room);
+  digests->place = longer(digests->arena, digests->place, digests->count, digests->room);
+}
+
 static bool see_line(const json_t *line, void *context, struct error *error) {
   struct digests *digests = context;
   const char *value = json_text_of(line, "parameters", digests->arena), *word = "epoch";
@@ -121,7 +134,7 @@ static bool see_line(const json_t *line, void *context, struct error *error) {
   if (!json_number_of(line, "epoch", &at) && !json_number_of(line, word = "rollouts", &at) &&
       !json_number_of(line, word = "updates", &at) && !json_number_of(line, word = "actions", &at))
     word = "line", at = (double)digests->count;
-  if (digests->count == digests->room) return true;
+  if (digests->count == digests->room) make_room(digests);
   digests->value[digests->count] = value;
   digests->place[digests->count++] = arena_text(digests->arena, "%s %.6g", word, at);
   return true;
@@ -129,9 +142,7 @@ static bool see_line(const json_t *line, void *context, struct error *error) {
 
 static bool read_digests(struct digests *digests, const char *path, struct arena *arena,
                          struct error *error) {
-  *digests = (struct digests){.arena = arena, .room = 1 << 16};
-  digests->value = ARENA_NEW(arena, const char *, digests->room);
-  digests->place = ARENA_NEW(arena, const char *, digests->room);
+  *digests = (struct digests){.arena = arena};
   return json_lines(path, false, see_line, digests, error) &&
          (digests->count ||
           fail_file(error, "%s tells no digests of parameters: an older version of the program wrote it",
@@ -155,8 +166,8 @@ static bool compare_stage(struct replay *replay, size_t stage, const char **diff
                             before.place[i], before.value[i], now.value[i]);
   }
   if (!*differs && before.count != now.count)
-    *differs = arena_text(arena, "%s%s%zu validations were told and %zu are now", name, *name ? ": " : "",
-                          before.count, now.count);
+    *differs = arena_text(arena, "%s%s%zu digests of parameters were told and %zu are now", name,
+                          *name ? ": " : "", before.count, now.count);
   return true;
 }
 

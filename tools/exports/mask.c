@@ -75,9 +75,9 @@ static bool write_python(const char *path, const struct exported_mask *mask, str
   return file_commit(&file, error);
 }
 
-/* [height][width]; BART takes patterns of the size of k-space. Of columns, numpy and MATLAB get one line. */
+/* [height][width]; BART takes patterns of the size of k-space. Of columns, MATLAB gets one line. */
 static bool write_array(const char *path, const struct exported_mask *mask, struct error *error) {
-  bool line = mask->columns && (export_ends_in(path, ".npy") || export_ends_in(path, ".mat"));
+  bool line = mask->columns && export_ends_in(path, ".mat");
   struct arena *arena = arena_open();
   size_t height = line ? 1 : mask->height;
   float *pattern = ARENA_NEW(arena, float, height * mask->width);

@@ -85,12 +85,38 @@ static double envelope(double t) {
   return (0.5 + 0.5 * cos(2 * M_PI * (t - 0.5))) * (fabs(x) < 1e-9 ? 1 : sin(M_PI * x) / (M_PI * x));
 }
 
+/* What the plan alone says, before ramps are reckoned from it. */
+static void plan_amplitudes(struct sequence *sequence) {
+  const struct pulseq_plan *plan = sequence->plan;
+  sequence->dwell = DWELL_RASTER * round(plan->dwell / DWELL_RASTER);
+  sequence->read.amplitude = 1 / (plan->view * sequence->dwell);
+  sequence->slice.amplitude = LOBES / (RF_SAMPLES * RF_RASTER) / plan->slice;
+}
+
+static bool check_limits(const struct sequence *sequence, struct error *error) {
+  double most = GAMMA * sequence->plan->gradient;
+  if (sequence->dwell <= 0)
+    return fail_usage(
+        error, "a dwell time of %.4g us is none on the raster of %.4g us; set --dwell to that at least",
+        sequence->plan->dwell * 1e6, DWELL_RASTER * 1e6);
+  if (sequence->slice.amplitude > most)
+    return fail_usage(
+        error,
+        "a slice of %.4g mm needs a gradient of %.4g mT/m, and --max-gradient is %.4g; take a thicker one",
+        sequence->plan->slice * 1000, sequence->slice.amplitude / GAMMA * 1000,
+        sequence->plan->gradient * 1000);
+  if (sequence->read.amplitude <= most) return true;
+  return fail_usage(
+      error,
+      "a dwell time of %.4g us needs a gradient of %.4g mT/m, and --max-gradient is %.4g; take a longer one",
+      sequence->dwell * 1e6, sequence->read.amplitude / GAMMA * 1000, sequence->plan->gradient * 1000);
+}
+
 static void plan_pulse(struct sequence *sequence) {
   const struct pulseq_plan *plan = sequence->plan;
   double sum = 0, length = RF_SAMPLES * RF_RASTER;
   for (int i = 0; i < RF_SAMPLES; i++) sum += envelope((i + 0.5) / RF_SAMPLES) * RF_RASTER;
   sequence->pulse = plan->flip / 360 / sum;
-  sequence->slice.amplitude = LOBES / length / plan->slice;
   sequence->slice.rise = ramp_of(sequence, sequence->slice.amplitude);
   sequence->slice.flat = raster_up(length + plan->rf_ringdown);
   long dead = raster_up(plan->rf_dead);
@@ -99,16 +125,14 @@ static void plan_pulse(struct sequence *sequence) {
   sequence->rf_block = length_of(&sequence->slice);
 }
 
-/* Samples lie in the middle of the flat top; the one of index height / 2 at the echo. */
+/* Samples begin with the flat top; the one of index height / 2 lies at the echo. */
 static void plan_readout(struct sequence *sequence) {
   const struct pulseq_plan *plan = sequence->plan;
   double samples = (double)sequence->mask->height;
-  sequence->dwell = DWELL_RASTER * round(plan->dwell / DWELL_RASTER);
-  sequence->read.amplitude = 1 / (plan->view * sequence->dwell);
   sequence->read.rise = ramp_of(sequence, sequence->read.amplitude);
   long dead = raster_up(plan->adc_dead);
   sequence->read.delay = dead > sequence->read.rise ? dead - sequence->read.rise : 0;
-  sequence->read.flat = raster_up(samples * sequence->dwell + (plan->adc_dead > 0 ? plan->adc_dead : 0));
+  sequence->read.flat = raster_up(samples * sequence->dwell + plan->adc_dead);
   sequence->readout = length_of(&sequence->read);
 }
 
@@ -167,21 +191,6 @@ static bool plan_waits(struct sequence *sequence, struct error *error) {
   return fail_usage(
       error, "a repetition time of %.4g ms is too short: a line takes %.4g ms; set --tr to at least that",
       plan->repetition * 1000, (double)taken / 1000);
-}
-
-static bool check_limits(const struct sequence *sequence, struct error *error) {
-  double most = GAMMA * sequence->plan->gradient;
-  if (sequence->slice.amplitude > most)
-    return fail_usage(
-        error,
-        "a slice of %.4g mm needs a gradient of %.4g mT/m, and --max-gradient is %.4g; take a thicker one",
-        sequence->plan->slice * 1000, sequence->slice.amplitude / GAMMA * 1000,
-        sequence->plan->gradient * 1000);
-  if (sequence->read.amplitude <= most) return true;
-  return fail_usage(
-      error,
-      "a dwell time of %.4g us needs a gradient of %.4g mT/m, and --max-gradient is %.4g; take a longer one",
-      sequence->dwell * 1e6, sequence->read.amplitude / GAMMA * 1000, sequence->plan->gradient * 1000);
 }
 
 /* ---- the file ------------------------------------------------------------------------------------------ */
@@ -291,11 +300,12 @@ bool export_pulseq(const char *path, const struct exported_mask *mask, const str
         error,
         "%s: a sequence acquires lines one after the other, and %s holds %s; write it as .npy, .cfl or .png",
         path, mask->of, mask->columns ? "no line" : "points or spokes");
+  plan_amplitudes(&sequence);
+  if (!check_limits(&sequence, error)) return false;
   plan_pulse(&sequence);
   plan_readout(&sequence);
   plan_between(&sequence);
-  if (!check_limits(&sequence, error) || !plan_waits(&sequence, error) || !file_create(&file, path, error))
-    return false;
+  if (!plan_waits(&sequence, error) || !file_create(&file, path, error)) return false;
   sequence.file = file.file;
   write_definitions(&sequence);
   write_blocks(&sequence);
