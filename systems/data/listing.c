@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const split_names[] = {"train", "val", "test"};
 
@@ -209,6 +210,9 @@ static bool refuse_empty(const struct listing *listing, const struct options *op
 static bool refuse_file(const char *path, struct arena *arena, struct error *error) {
   const struct magic *magic = magic_of(path);
   if (magic) return fail_file(error, "%s is %s; %s", path, magic->name, foreign_advice(magic, arena));
+  if (access(path, F_OK))
+    return fail_file(error, "cannot open %s: %s; data.path must name a folder of %s volumes, or a file", path, strerror(errno),
+                     format_endings(arena));
   return fail_file(error, "%s is not a folder; data.path must name a folder of %s volumes", path, format_endings(arena));
 }
 

@@ -327,6 +327,12 @@ static bool refuse_doubt(const struct array *array, const struct volume *volume,
       array->path, shape, array_type_names[array->type], array->path, axes, kinds[volume->found.kind]);
 }
 
+/* Formats without an axis of coils call it a second one of slices. */
+static bool hides_coils(const struct array *array, const struct axes *axes) {
+  const char *slices = strchr(axes->letter, 's');
+  return is_complex(array) && slices && strchr(slices + 1, 's') && !strchr(axes->letter, 'c');
+}
+
 /* Which axes, and which kind. */
 static bool find(const struct array *array, struct volume *volume, bool *sure, struct error *error) {
   struct axes axes = array->told;
@@ -337,6 +343,8 @@ static bool find(const struct array *array, struct volume *volume, bool *sure, s
       return fail_in(error, "%s", array->path);
   } else if (!axes.letter[0]) {
     axes = axes_guess(array->rank, array->size, is_complex(array), array->height_first);
+  } else if (hides_coils(array, &axes)) {
+    axes.sure = false;
   }
   if (!strchr(axes.letter, 'h'))
     return fail_file(

@@ -157,7 +157,7 @@ refuse 2 'network.channels=1: network.channels 1, network.pools 2' sweep scene -
 refuse 2 'two combinations would have the folder data.path=a-b' sweep scene --output none --set data.path=a/b,a-b
 refuse 2 'more than 1000 combinations' sweep scene --output none --set world.seed=$(seq -s, 40) \
   --set train.batch=$(seq -s, 40)
-refuse 1 'no combination could be trained; the last one: training data: nowhere is not a folder' sweep scene \
+refuse 1 'no combination could be trained; the last one: training data: cannot open nowhere: No such file or directory' sweep scene \
   --output none --data nowhere --set train.rate=1,2
 
 # ---- refusals -----------------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ refuse 1 "1 of $# training files changed under the same name since, same/train/$
   train scene --output whole --resume --data same
 rm -r same
 refuse 1 'it has 240 updates, and 12 are wanted; raise train.epochs' train scene --output whole --resume --epochs 3
-refuse 1 'training data: nowhere is not a folder' train scene --output new --data nowhere
+refuse 1 'training data: cannot open nowhere: No such file or directory' train scene --output new --data nowhere
 mkdir empty
 refuse 1 'training data: no .h5 file in empty' train scene --output new --data empty
 refuse 2 'network.pools is 12 at --set; it must be 1 to 6' train scene --output new \

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SCENE_MOST = 1 << 16, STAGES_MOST = 256, DIGESTS_MOST = 1 << 20 };
 
@@ -145,18 +146,22 @@ static bool read_digests(struct digests *digests, const char *path, struct arena
   *digests = (struct digests){.arena = arena};
   return json_lines(path, false, see_line, digests, error) &&
          (digests->count ||
-          fail_file(error, "%s tells no digests of parameters: an older version of the program wrote it",
+          fail_file(error, "%s tells no digests of parameters: it ends early, or an older version of the program wrote it",
                     path));
+}
+
+static const char *log_of(const struct replay *replay, const char *folder, size_t stage) {
+  const char *name = replay->stage[stage];
+  return arena_text(replay->call->arena, "%s/%s%slog.jsonl", folder, name, *name ? "/" : "");
 }
 
 /* One stage: *differs says where the first difference is; NULL: there is none. */
 static bool compare_stage(struct replay *replay, size_t stage, const char **differs, struct error *error) {
   struct arena *arena = replay->call->arena;
-  const char *name = replay->stage[stage], *between = *name ? "/" : "";
+  const char *name = replay->stage[stage];
   struct digests before, now;
-  if (!read_digests(&before, arena_text(arena, "%s/%s%slog.jsonl", replay->folder, name, between), arena,
-                    error) ||
-      !read_digests(&now, arena_text(arena, "%s/%s%slog.jsonl", replay->to, name, between), arena, error))
+  if (!read_digests(&before, log_of(replay, replay->folder, stage), arena, error) ||
+      !read_digests(&now, log_of(replay, replay->to, stage), arena, error))
     return false;
   for (size_t i = 0; i < before.count && i < now.count && !*differs; i++) {
     if (!strcmp(before.value[i], now.value[i]))
@@ -184,6 +189,19 @@ static bool compare_all(struct replay *replay, struct error *error) {
   return true;
 }
 
+/* Before hours of training: the logs tell what to compare with, and the folder is free. */
+static bool check_before(struct replay *replay, struct error *error) {
+  static const char *const held[] = {"last.h5", "stages.jsonl"};
+  struct arena *arena = replay->call->arena;
+  struct digests digests;
+  for (size_t i = 0; i < sizeof held / sizeof *held; i++)
+    if (!access(arena_text(arena, "%s/%s", replay->to, held[i]), F_OK))
+      return fail_file(error, "%s holds a training (%s); remove it, or choose another --output", replay->to, held[i]);
+  for (size_t s = 0; s < replay->stages; s++)
+    if (!read_digests(&digests, log_of(replay, replay->folder, s), arena, error)) return false;
+  return true;
+}
+
 /* ---- the command --------------------------------------------------------------------------------------- */
 
 static bool replay_on(struct call *call, struct device *device, struct error *error) {
@@ -201,7 +219,7 @@ static bool run_replay(struct call *call, struct error *error) {
   while (length > 1 && replay->folder[length - 1] == '/') length--;
   replay->to = to ? to : arena_text(call->arena, "%.*s-replay", (int)length, replay->folder);
   call->own = replay;
-  return find_stages(replay, error) && call_on_device(call, replay_on, error);
+  return find_stages(replay, error) && check_before(replay, error) && call_on_device(call, replay_on, error);
 }
 
 static const struct flag flags[] = {
