@@ -744,7 +744,7 @@ static void folders_without_volumes_are_refused(void **state) {
   options.data.path = "";
   expect_refusal("data.path is empty");
   options.data.path = support_path(&folder, "nowhere");
-  expect_refusal("nowhere is not a folder; data.path must name a folder of .h5 volumes");
+  expect_refusal("nowhere: No such file or directory; data.path must name a folder of .h5 volumes, or a file");
   options.data.path = support_path(&folder, "nowhere.h5");
   expect_refusal("nowhere.h5: No such file or directory");
   options.data.path = folder.path;

@@ -257,7 +257,7 @@ refuse 1 'it is no checkpoint of a reconstructor' train l2s --quiet --output non
 refuse 1 'was trained with data.size 32 (attribute network_size), and data.size is 40' train l2s --quiet --output none --set data.size=40 --set data.pad=40
 refuse 2 'the scene has 2 settings' train l2s --quiet --output none --set acquisition.horizon=base,long
 refuse 2 'no line is left to acquire' train l2s --quiet --output none --set acquisition.initial_lines=8
-refuse 1 'training data: nowhere is not a folder' train l2s --quiet --output none --data nowhere
+refuse 1 'training data: cannot open nowhere: No such file or directory' train l2s --quiet --output none --data nowhere
 refuse 1 'policy.precision is half, and the portable path computes in f32 only' train scene --output late \
   --set policy.precision=half
 refuse 2 'rollouts in 900 rounds are more than the 268435455' train scene --output late --set alternate.rounds=900 \

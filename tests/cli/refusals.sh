@@ -98,7 +98,7 @@ refuse_data() {
 
 mkdir empty other
 echo text >other/README
-refuse 1 'nowhere is not a folder' evaluate scene --data nowhere
+refuse 1 'cannot open nowhere: No such file or directory' evaluate scene --data nowhere
 refuse 1 'nowhere: No such file' inspect nowhere
 refuse 1 'data.path is empty' evaluate scene --set data.path=
 refuse_data 'no .h5 file in empty (0 other files)' empty
