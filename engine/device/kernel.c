@@ -181,49 +181,53 @@ static bool is_specialised(const struct kernel_table *table, const char *file) {
   return true;
 }
 
-/* What goes into the program of the row's file: that file, or all that have its options. */
-static bool find_program(struct kernels *kernels, struct arena *arena, const struct kernel_desc *row,
-                         const char *options, struct source *source, struct error *error) {
-  if (!kernels->joined) return find_source(kernels, row->file, source, error);
-  *source = (struct source){row->file, ""};
+/* All files that have these options, under the name of one of them. */
+static struct source join_files(const struct kernels *kernels, struct arena *arena, const char *name,
+                                const char *options) {
+  struct source joined = {name, ""};
   for (const struct source *s = kernels->table->sources + 1; s->name; s++)
     if (!is_specialised(kernels->table, s->name) && !strcmp(options, file_options(kernels, arena, s)))
-      source->text = arena_text(arena, "%s\n#line 1 \"%s\"\n%s", source->text, s->name, s->text);
-  return true;
+      joined.text = arena_text(arena, "%s\n#line 1 \"%s\"\n%s", joined.text, s->name, s->text);
+  return joined;
 }
 
-/* A program that was built before and holds the row's file. */
-static cl_program built_before(const struct kernels *kernels, const struct kernel_desc *row,
-                               const char *options) {
+/* The program of the row's file, where another row of it was built. */
+static cl_program built_before(const struct kernels *kernels, const struct kernel_desc *row) {
   const struct kernel_desc *rows = kernels->table->rows;
   for (size_t i = 0; i < kernels->table->count; i++)
-    if (kernels->built[i].owner &&
-        (kernels->joined ? !strcmp(kernels->built[i].options, options) : !strcmp(rows[i].file, row->file)))
+    if (kernels->built[i].program && !strcmp(rows[i].file, row->file)) return kernels->built[i].program;
+  return NULL;
+}
+
+/* One that was built of other files with these options, and so holds the row's too. */
+static cl_program built_alike(const struct kernels *kernels, const char *options) {
+  for (size_t i = 0; kernels->joined && i < kernels->table->count; i++)
+    if (kernels->built[i].owner && !strcmp(kernels->built[i].options, options))
       return kernels->built[i].program;
   return NULL;
 }
 
-static bool build_program(struct kernels *kernels, const struct kernel_desc *row, struct built *built,
-                          const struct source *prelude, struct error *error) {
-  struct source source;
+static bool build_program(struct kernels *kernels, struct built *built, const struct source *prelude,
+                          const struct source *source, struct error *error) {
   struct arena *arena = arena_open();
-  built->owner = find_program(kernels, arena, row, built->options, &source, error) &&
-                 program_build(&built->program, kernels->device, prelude, &source, built->options, error);
+  struct source whole = kernels->joined ? join_files(kernels, arena, source->name, built->options) : *source;
+  built->owner = program_build(&built->program, kernels->device, prelude, &whole, built->options, error);
   arena_close(arena);
   return built->owner;
 }
 
-/* The program of the row's file. */
+/* The program of the row's file. Its text is read once. */
 static bool need_program(struct kernels *kernels, size_t place, struct error *error) {
   const struct kernel_desc *row = &kernels->table->rows[place];
   struct built *built = &kernels->built[place];
   struct source prelude, source;
+  if ((built->program = built_before(kernels, row))) return true;
   if (!find_source(kernels, kernels->table->sources[0].name, &prelude, error) ||
       !find_source(kernels, row->file, &source, error))
     return false;
   built->options = file_options(kernels, kernels->arena, &source);
-  built->program = built_before(kernels, row, built->options);
-  return built->program || build_program(kernels, row, built, &prelude, error);
+  built->program = built_alike(kernels, built->options);
+  return built->program || build_program(kernels, built, &prelude, &source, error);
 }
 
 static bool type_agrees(const struct arg_desc *arg, const char *type) {
