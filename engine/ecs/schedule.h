@@ -10,7 +10,7 @@
  *
  * A list has a name, by which those who describe it without running it call it too. Where the guard is strict and
  * L2SR_TRACE names a file, what ran is appended to it: a line of schedule_print_json for every system of every run, and
- * for what the host did, with the columns that were asked for. What the host loads (`loads`) is not. */
+ * for what the host did and loaded, with the columns that were asked for. */
 #ifndef L2SR_ENGINE_SCHEDULE_H
 #define L2SR_ENGINE_SCHEDULE_H
 

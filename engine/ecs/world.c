@@ -236,6 +236,13 @@ bool world_has(const struct world *world, unsigned component) {
   return world->column[component];
 }
 
+component_set world_columns(const struct world *world) {
+  component_set columns = 0;
+  for (unsigned c = 0; c < world->schema->component_count; c++)
+    if (world->column[c]) columns |= SET(c);
+  return columns;
+}
+
 /* ---- memory of others ---------------------------------------------------------------------------------- */
 
 /* Rows that the column has room for. */
@@ -310,7 +317,7 @@ void world_compare(const struct world *world, const struct world_use *use) {
 /* What the host does inside of a system is that system's. */
 static void trace_host(const struct world *world, const struct world_use *use) {
   const struct system *system = use->system;
-  FILE *file = use->outer || system->run || system->loads ? NULL : fopen(world->trace, "a");
+  FILE *file = use->outer || system->run ? NULL : fopen(world->trace, "a");
   const char *stage = world->device->stage;
   if (!file) return;
   trace_print(world->schema, &(struct trace_place){stage ? stage : "", TRACE_HOST, "", 0}, system, use->reads,

@@ -40,6 +40,7 @@ size_t world_height(const struct world *world);
 size_t world_width(const struct world *world);
 bool world_half(const struct world *world);
 bool world_has(const struct world *world, unsigned component);
+component_set world_columns(const struct world *world); /* that it has */
 
 /* Bytes of one row of a table for the columns of the set. */
 size_t world_row_bytes(const struct world_setup *setup, component_set columns, uint8_t table);

@@ -4,11 +4,11 @@
 #include "engine/device/fft.h"
 #include "engine/ecs/system.h"
 
-static const struct system transform = {.name = "transform_coils",
-                                        .doc = "hybrid data: the columns of the coils' k-space transformed",
-                                        .reads = SET(SLICE_coil_kspace),
-                                        .parts = SET(SLICE_coil_hybrid),
-                                        .loads = true};
+const struct system system_transform_coils = {.name = "transform_coils",
+                                              .doc = "hybrid data: the columns of the coils' k-space transformed",
+                                              .reads = SET(SLICE_coil_kspace),
+                                              .parts = SET(SLICE_coil_hybrid),
+                                              .loads = true};
 
 /* Coils that the slice lacks are transformed with the others, and not looked at. */
 static void transform_slice(struct world *world, struct fft *fft, cl_mem kspace, cl_mem lines, size_t row) {
@@ -31,7 +31,7 @@ bool hybrid_fill(struct world *world, size_t slices, struct error *error) {
   bool good = kspace && (lines = device_buffer(device, bytes, "hybrid data of a slice", error)) &&
               kernel_need(world_kernels(world), "coil_columns", error) &&
               fft_open(&fft, device, 1, height, world_shape(world, SHAPE_CHW) / height, error);
-  struct world_use before = world_enter(world, &transform);
+  struct world_use before = world_enter(world, &system_transform_coils);
   for (size_t i = 0; good && i < slices; i++) transform_slice(world, &fft, kspace, lines, i);
   world_leave(world, before);
   good = good && device_finish(device, error);

@@ -7,5 +7,6 @@
 
 /* Fills SLICE.coil_hybrid of SLICE.coil_kspace in rows [0, slices), where the world has it. Waits. */
 bool hybrid_fill(struct world *world, size_t slices, struct error *error);
+extern const struct system system_transform_coils; /* as what it does so */
 
 #endif

@@ -12,13 +12,13 @@
 
 /* Of 8 lines, maps are wrong by .05 in the median, of 12 by .02 (angle to those of 24). */
 
-static const struct system clear_maps = {
+const struct system system_clear_maps = {
     .name = "clear_maps", .doc = "no coil sensitivities yet", .writes = SET(SLICE_maps), .loads = true};
-static const struct system load_maps = {.name = "load_maps",
+const struct system system_load_maps = {.name = "load_maps",
                                         .doc = "coil sensitivities that need no k-space: the file's, or 1",
                                         .parts = SET(SLICE_maps),
                                         .loads = true};
-static const struct system calibrate = {.name = "calibrate",
+const struct system system_calibrate = {.name = "calibrate",
                                         .doc = "coil sensitivities by ESPIRiT of the middle of k-space",
                                         .reads = SET(SLICE_coil_kspace),
                                         .parts = SET(SLICE_maps),
@@ -146,7 +146,7 @@ bool maps_lines(const struct options *options, size_t *lines, struct error *erro
 
 void maps_clear(struct world *world) {
   if (!world_has(world, SLICE_maps)) return;
-  struct world_use before = world_enter(world, &clear_maps);
+  struct world_use before = world_enter(world, &system_clear_maps);
   world_fill(world, SLICE_maps, 0);
   world_leave(world, before);
 }
@@ -171,7 +171,7 @@ void maps_write(struct world *world, size_t row, const struct volume *volume, co
   struct arena *arena = arena_open();
   float *own = arena_new(arena, world_column_bytes(world, SLICE_maps));
   crop_maps(volume, &shape, options->data.pad, maps, own);
-  world_put(world, &load_maps, SLICE_maps, row, 1, own);
+  world_put(world, &system_load_maps, SLICE_maps, row, 1, own);
   arena_close(arena);
 }
 
@@ -181,7 +181,7 @@ static void write_ones(struct world *world, size_t row, size_t coils) {
   struct arena *arena = arena_open();
   float *own = arena_new(arena, world_column_bytes(world, SLICE_maps));
   for (size_t i = 0; i < coils * world_shape(world, SHAPE_HW); i++) own[2 * i] = 1;
-  world_put(world, &load_maps, SLICE_maps, row, 1, own);
+  world_put(world, &system_load_maps, SLICE_maps, row, 1, own);
   arena_close(arena);
 }
 
@@ -220,7 +220,7 @@ static bool calibrate_slices(struct world *world, const struct options *options,
                              size_t coils, size_t *broken, struct error *error) {
   size_t height = world_height(world), width = world_width(world), lines;
   if (!maps_lines(options, &lines, error)) return false;
-  struct world_use before = world_enter(world, &calibrate);
+  struct world_use before = world_enter(world, &system_calibrate);
   struct espirit espirit = {.kspace = world_in(world, SLICE_coil_kspace).as.m,
                             .maps = world_part(world, SLICE_maps).as.m,
                             .slices = world_capacity(world, TABLE_SLICE),
@@ -273,11 +273,11 @@ bool maps_make(struct world *world, const struct dataset *dataset, const struct 
 
 /* ---- the truth ---------------------------------------------------------------------------------------- */
 
-static const struct system combine = {.name = "combine_coils",
-                                      .doc = "images: coil images combined by maps",
-                                      .reads = SET(SLICE_coil_kspace) | SET(SLICE_maps),
-                                      .parts = SET(SLICE_image),
-                                      .loads = true};
+const struct system system_combine_coils = {.name = "combine_coils",
+                                            .doc = "images: coil images combined by maps",
+                                            .reads = SET(SLICE_coil_kspace) | SET(SLICE_maps),
+                                            .parts = SET(SLICE_image),
+                                            .loads = true};
 
 /* Coils that the slice lacks are transformed with the others, and not looked at. */
 static void combine_slice(struct world *world, struct fft *fft, cl_mem planes, size_t row, size_t coils,
@@ -303,7 +303,7 @@ bool maps_combine(struct world *world, const struct dataset *dataset, const stru
   bool good = planes && kernel_need(world_kernels(world), "coil_join", error) &&
               fft_open(&fft, device, world_height(world), world_width(world),
                        world_shape(world, SHAPE_CHW) / world_shape(world, SHAPE_HW), error);
-  struct world_use before = world_enter(world, &combine);
+  struct world_use before = world_enter(world, &system_combine_coils);
   for (size_t i = 0; good && i < slices; i++)
     combine_slice(world, &fft, planes, i, coils_of(options, &dataset->volumes[names[i].volume]),
                   options->data.scale);

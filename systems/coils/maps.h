@@ -36,6 +36,8 @@ bool maps_combine(struct world *world, const struct dataset *dataset, const stru
 /* Maps of `count` slices from row `first`, [count][coils][height][width] float pairs; the memory is the arena's. NULL: there
  * was none, or the device failed. */
 float *maps_read(struct world *world, size_t first, size_t count, struct arena *arena, struct error *error);
+/* As what these do so; of a slice's one coil, or of coils.maps ones, maps_make loads maps. */
+extern const struct system system_clear_maps, system_load_maps, system_calibrate, system_combine_coils;
 size_t maps_coils(const struct world *world); /* of each slice, where the world has maps */
 
 #endif

@@ -9,16 +9,16 @@
 #include <math.h>
 #include <string.h>
 
-static const struct system simulate = {
+const struct system system_simulate_coils = {
     .name = "simulate_coils",
     .doc = "k-space of coils that see the slices' images: maps, a phase and noise",
     .reads = SET(SLICE_image) | SET(SLICE_unit) | SET(SLICE_std),
     .parts = SET(SLICE_coil_kspace),
     .loads = true};
-static const struct system load_maps = {.name = "load_simulated_maps",
-                                        .doc = "sensitivities of simulated coils",
-                                        .parts = SET(SLICE_maps),
-                                        .loads = true};
+const struct system system_load_simulated_maps = {.name = "load_simulated_maps",
+                                                  .doc = "sensitivities of simulated coils",
+                                                  .parts = SET(SLICE_maps),
+                                                  .loads = true};
 
 bool simulated_or_measured(const struct options *options) {
   return options->data.kspace == KSPACE_MEASURED || options->coils.simulate;
@@ -105,7 +105,7 @@ static void close_coils(struct coils *coils) {
 
 static void see_slices(struct coils *coils, const struct dataset *dataset, const struct slice_name *names,
                        size_t slices) {
-  struct world_use before = world_enter(coils->world, &simulate);
+  struct world_use before = world_enter(coils->world, &system_simulate_coils);
   for (size_t i = 0; i < slices; i++)
     see_slice(coils, i, seed_of(&dataset->volumes[names[i].volume]),
               (uint32_t)names[i].slice);
@@ -121,7 +121,7 @@ bool simulated_fill(struct world *world, const struct dataset *dataset, const st
   if (good) see_slices(&coils, dataset, names, slices);
   for (size_t i = 0; good && i < slices && options->coils.maps == MAPS_FILE && world_has(world, SLICE_maps);
        i++)
-    world_put(world, &load_maps, SLICE_maps, i, 1, coils.host_maps);
+    world_put(world, &system_load_simulated_maps, SLICE_maps, i, 1, coils.host_maps);
   good = good && device_finish(world_device(world), error);
   close_coils(&coils);
   arena_close(arena);

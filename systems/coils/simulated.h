@@ -19,5 +19,6 @@ void simulated_maps(float *maps, size_t coils, size_t height, size_t width);
  * has it and coils.maps is file. Waits. */
 bool simulated_fill(struct world *world, const struct dataset *dataset, const struct options *options,
                     const struct slice_name *names, size_t slices, struct error *error);
+extern const struct system system_simulate_coils, system_load_simulated_maps; /* as what it does so */
 
 #endif

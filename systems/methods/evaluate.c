@@ -108,6 +108,14 @@ static struct system results_of(const struct simulation *simulation) {
 static const struct system save_image = {
     .name = "save_image", .doc = "the reconstruction of a scan", .reads = SET(ENV_reconstruction)};
 
+/* What is scored against, where the host does, and what is kept. */
+static void add_truths(struct schedule *list, const struct simulation *simulation) {
+  bool scores = scoring_chosen(simulation->options), keeps = option_count(simulation->options->evaluate.keep);
+  if (scores && !simulation->plan.window) schedule_add(list, &system_read_image, NULL);
+  if (keeps && !scores) schedule_add(list, &system_read_target, NULL);
+  if (keeps) schedule_add(list, &save_image, NULL);
+}
+
 static bool put_results(struct lists *lists, const struct simulation *simulation, struct arena *arena,
                         struct error *error) {
   struct schedule *list = ARENA_NEW(arena, struct schedule, 1);
@@ -115,7 +123,7 @@ static bool put_results(struct lists *lists, const struct simulation *simulation
   schedule_open(list, &component_schema);
   schedule_name(list, "results");
   schedule_add(list, &save, NULL);
-  if (option_count(simulation->options->evaluate.keep)) schedule_add(list, &save_image, NULL);
+  add_truths(list, simulation);
   lists_put(lists, "evaluate", "after as many scans as there are environments", list);
   return schedule_close(list, error);
 }
@@ -135,6 +143,7 @@ static bool put_scans(struct lists *lists, const struct options *options, bool d
   lists_put(lists, "evaluate", "before as many scans as there are environments", &simulation->restart);
   if (same) return true;
   lists_note_scans(lists, "evaluate", simulation, arena);
+  lists_put_set(lists, "evaluate", simulation, arena);
   lists_put(lists, "evaluate", arena_text(arena, "all scans of %s", name), &simulation->scan);
   return put_results(lists, simulation, arena, error);
 }

@@ -115,6 +115,7 @@ extern const struct log_curve fit_curves[];
       "train.clip", "train.weight_decay"
 /* Places of its lists. */
 enum fit_list {
+  FIT_OPENED,
   FIT_VALIDATION_ORDER,
   FIT_VALIDATION_MASKS,
   FIT_ORDER,
@@ -125,6 +126,7 @@ enum fit_list {
   FIT_SCORES
 };
 #define FIT_LISTS                                                                                            \
+  [FIT_OPENED] = {"opened", "when the training is opened", .host = true, .rows = fit_opened_rows},           \
   [FIT_VALIDATION_ORDER] = {"validation order", "before the first epoch",                                    \
                             .in_own = offsetof(struct fitting, validation.ordering)},                        \
   [FIT_VALIDATION_MASKS] = {"validation masks", "before the first epoch",                                    \
@@ -150,6 +152,6 @@ extern const struct task task_loupe, task_tau_step;
 struct loupe *training_loupe(const struct training *training); /* what they train beside it */
 struct tau *training_tau(const struct training *training);
 extern const struct system fit_loss, fit_validation_loss; /* fit_loss.c; context: the training */
-extern const struct system *const fit_systems[];
+extern const struct system *const fit_systems[], *const fit_opened_rows[];
 
 #endif

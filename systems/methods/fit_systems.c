@@ -168,5 +168,6 @@ void fit_fill_scores(struct training *training, struct schedule *schedule) {
     row->reads |= SET(metric_list[training->options->reward.metric].env);
 }
 
+const struct system *const fit_opened_rows[] = {&system_load_pairs, NULL};
 const struct system *const fit_systems[] = {&zero,           &repeat_parts,        &fit_loss, &backward, &optimise,
                                             &optimise_masks, &fit_validation_loss, NULL};

@@ -290,6 +290,8 @@ static const struct log_curve curves[] = {
     {"entropy of a choice", "training", .logged = true, .value = LEARN_entropy},
     {.up = NULL}};
 
+static const struct system *const opened_rows[] = {&system_order_rows, &system_load_end, NULL};
+
 const struct task task_policy = {
     .name = "policy",
     .network = "policy",
@@ -305,7 +307,9 @@ const struct task task_policy = {
     .one_setting = true,
     .bytes = sizeof(struct learning),
     .networks = {&policy, &network_fixed_reconstructor},
-    .lists = {[LEARN_CLONE] = {"clone", "for every rollout of the teacher, before the others",
+    .lists = {[LEARN_OPENED] = {"opened", "when the training is opened", .host = true, .rows = opened_rows,
+                                .fill = clone_fill_opened},
+              [LEARN_CLONE] = {"clone", "for every rollout of the teacher, before the others",
                                .fill = clone_fill_play},
               [LEARN_IMITATE] = {"imitate", "after every rollout of the teacher", .fill = clone_fill_update},
               [LEARN_PLAY] = {"play", "for every rollout", .unit = true, .fill = fill_play},

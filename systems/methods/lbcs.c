@@ -23,6 +23,7 @@ struct lbcs {
 
 /* Places of its lists. */
 enum lbcs_list {
+  LBCS_OPENED,
   LBCS_ORDER,
   LBCS_BEFORE,
   LBCS_GROW,
@@ -120,7 +121,8 @@ static const struct system load_initial = {.name = "load_initial",
                                         .parts = SET(ROLLOUT_action),
                                         .loads = true};
 
-static const struct system *const log_rows[] = {&save_choice, NULL}, *const checkpoint_rows[] = {&save_mask, NULL};
+static const struct system *const log_rows[] = {&save_choice, NULL}, *const checkpoint_rows[] = {&save_mask, NULL},
+                                *const opened_rows[] = {&load_initial, NULL};
 
 static void fill_order(struct training *training, struct schedule *schedule) {
   struct slice_order *order = &lbcs_of(training)->order;
@@ -406,6 +408,12 @@ static const struct log_curve curves[] = {
     {"%s", "validation", .validation = true},
     {.up = NULL}};
 
+/* Its scans start from the mask that grows, and are never set. */
+static void note(struct training *training, struct lists *lists, const char *stage, struct arena *arena) {
+  lists_note_scans(lists, stage, &training->train.simulation, arena);
+  lists_note_scans(lists, stage, &training->validation.simulation, arena);
+}
+
 const struct task task_lbcs = {
     .name = "mask",
     .network = "lbcs",
@@ -417,7 +425,8 @@ const struct task task_lbcs = {
     .one_setting = true,
     .bytes = sizeof(struct lbcs),
     .networks = {&network_fixed_reconstructor},
-    .lists = {[LBCS_ORDER] = {"order", "before every action, of which a part of the slices decides", .fill = fill_order},
+    .lists = {[LBCS_OPENED] = {"opened", "when the search is opened", .host = true, .rows = opened_rows},
+              [LBCS_ORDER] = {"order", "before every action, of which a part of the slices decides", .fill = fill_order},
               [LBCS_BEFORE] = {"restart", "before every action",
                                .in_training = offsetof(struct training, train.simulation.restart)},
               [LBCS_LOG] = {"log", "for every line of the log", .host = true, .rows = log_rows},
@@ -438,6 +447,7 @@ const struct task task_lbcs = {
     .plan = plan,
     .check = check,
     .describe = describe,
+    .note = note,
     .load = load,
     .open = open_search,
     .step = step,

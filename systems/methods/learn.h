@@ -49,6 +49,7 @@ struct learning *learning_of(const struct training *training);
 
 /* Places of its lists. */
 enum learn_list {
+  LEARN_OPENED,
   LEARN_CLONE,
   LEARN_IMITATE,
   LEARN_PLAY,
@@ -94,6 +95,7 @@ void clone_fill_play(struct training *training, struct schedule *schedule);
 void clone_fill_update(struct training *training, struct schedule *schedule);
 /* The teacher's order, and how long it teaches; the rollout is open. */
 bool clone_open(struct training *training, struct error *error);
+void clone_fill_opened(struct training *training, struct schedule *schedule); /* what it writes then */
 
 extern const struct system *const clone_systems[];
 

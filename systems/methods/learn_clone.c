@@ -175,6 +175,11 @@ static const struct system load_teacher = {.name = "load_teacher",
                                            .writes = SET(SCENE_weight),
                                            .loads = true};
 
+void clone_fill_opened(struct training *training, struct schedule *schedule) {
+  const struct options *options = training->options;
+  if (!training->config.round && options->learn.clone == CLONE_LBCS) schedule_add(schedule, &load_teacher, NULL);
+}
+
 /* Another mask under the same name is another teacher. */
 static bool open_order(struct training *training, struct error *error) {
   const struct options *options = training->options;

@@ -23,7 +23,7 @@ bool rollout_can_keep(const struct device *device, size_t scans, size_t launch) 
   return device->facts.matrix != MATRIX_NONE && scans % 2 == 0 && launch >= scans;
 }
 
-static const struct system order_rows = {.name = "order_rows",
+const struct system system_order_rows = {.name = "order_rows",
                                          .doc = "an update takes the rows of a rollout as they are",
                                          .parts = SET(ROLLOUT_order),
                                          .loads = true};
@@ -32,17 +32,17 @@ static void write_order(struct rollout *rollout) {
   struct arena *arena = arena_open();
   uint32_t *order = ARENA_NEW(arena, uint32_t, rollout->rows);
   for (size_t i = 0; i < rollout->rows; i++) order[i] = (uint32_t)i;
-  world_put(rollout->simulation->world, &order_rows, ROLLOUT_order, 0, rollout->rows, order);
+  world_put(rollout->simulation->world, &system_order_rows, ROLLOUT_order, 0, rollout->rows, order);
   arena_close(arena);
 }
 
-static const struct system load_end = {.name = "load_end",
+const struct system system_load_end = {.name = "load_end",
                                        .doc = "scans end truly: nothing is to come after their last step",
                                        .writes = SET(ROLLOUT_last_value),
                                        .loads = true};
 
 static void load_last_value(struct world *world) {
-  struct world_use before = world_enter(world, &load_end);
+  struct world_use before = world_enter(world, &system_load_end);
   world_fill(world, ROLLOUT_last_value, 0);
   world_leave(world, before);
 }

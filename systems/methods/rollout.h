@@ -40,6 +40,7 @@ bool rollout_can_keep(const struct device *device, size_t scans, size_t launch);
 void rollout_describe(struct rollout *rollout);
 /* After simulation_set: scans are as long as its acquisition says. */
 void rollout_open(struct rollout *rollout);
+extern const struct system system_order_rows, system_load_end; /* what it writes then */
 
 /* Only enqueues. The scans with numbers from first_scan on, from begin to reward, and their advantages, by a list that
  * rollout_add_play has filled. */

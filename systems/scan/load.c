@@ -153,14 +153,6 @@ static bool run_alone(struct load *load, const struct system *row, struct error 
   return true;
 }
 
-/* What the world has of these. */
-static component_set there(const struct world *world, component_set columns) {
-  component_set set = 0;
-  for (unsigned c = 0; c < world_schema(world)->component_count; c++)
-    if ((columns & SET(c)) && world_has(world, c)) set |= SET(c);
-  return set;
-}
-
 #define MOVED (SET(SLICE_original) | SET(SLICE_number))
 
 /* load_slice_of narrows it to the columns that there are. */
@@ -170,9 +162,9 @@ static const struct system system_load_slice = {
     .parts = SET(SLICE_image) | MOVED | SET(SLICE_volume) | SET(SLICE_coils),
     .loads = true};
 
-static struct system load_slice_of(const struct world *world) {
+struct system load_slice_of(component_set columns) {
   struct system row = system_load_slice;
-  row.parts = there(world, row.parts & ~(world_has(world, SLICE_original) ? SET(SLICE_image) : MOVED));
+  row.parts &= columns & ~(columns & SET(SLICE_original) ? SET(SLICE_image) : MOVED);
   return row;
 }
 
@@ -180,7 +172,7 @@ static void write_numbers(struct load *load, const struct volume *volume, uint32
   const uint32_t simulated = load->options->coils.simulate, coils = simulated ? simulated : (uint32_t)volume->made_coils,
                  number = (uint32_t)load->rows;
   struct world *world = load->world;
-  const struct system row = load_slice_of(world);
+  const struct system row = load_slice_of(world_columns(world));
   struct world_use before = world_enter(world, &row);
   bool moves = row.parts & SET(SLICE_original);
   world_write(world, moves ? SLICE_original : SLICE_image, load->rows, 1, load->crop);
@@ -298,10 +290,10 @@ static bool read_slices(struct load *load, struct error *error) {
   return good;
 }
 
-static const struct system system_load_ranges = {.name = "load_ranges",
-                                                 .doc = "data range of every slice, by the rule data.range",
-                                                 .writes = SET(SLICE_data_range),
-                                                 .loads = true};
+const struct system system_load_ranges = {.name = "load_ranges",
+                                          .doc = "data range of every slice, by the rule data.range",
+                                          .writes = SET(SLICE_data_range),
+                                          .loads = true};
 
 static void write_ranges(struct world *world, const double *values, size_t count) {
   struct arena *arena = arena_open();

@@ -7,7 +7,9 @@
 #include "engine/ecs/schedule.h"
 #include "systems/data/dataset.h"
 
-extern const struct system system_load_coils, system_scale_coils;
+extern const struct system system_load_coils, system_scale_coils, system_load_ranges;
+/* What is written of a slice where the world has these columns. */
+struct system load_slice_of(component_set columns);
 
 /* The list of one of these, without a device. */
 bool load_describe(struct schedule *schedule, const struct system *row, struct error *error);

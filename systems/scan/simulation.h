@@ -168,6 +168,14 @@ void simulation_episode(struct simulation *simulation);
 bool simulation_describe(struct simulation *simulation, const struct options *options,
                          const struct simulation_plan *plan, const struct sampler *sampler,
                          struct error *error);
+/* Columns of its world. */
+component_set simulation_columns(const struct simulation *simulation);
+/* The lists of what the host writes: when a described one is opened and its slices are loaded, and when it is set. */
+bool simulation_describe_loads(struct schedule *schedule, const struct simulation *simulation, struct error *error);
+void simulation_describe_set(struct schedule *schedule, const struct simulation *simulation);
+/* Of what it writes itself. */
+extern const struct system system_load_phase, system_load_column_phase, system_load_cells;
+extern const struct system system_load_initial, system_load_weights, system_load_chances;
 /* What its scans are composed of, in words. */
 const char *simulation_text(const struct simulation *simulation, struct arena *arena);
 

@@ -1,5 +1,9 @@
 /* The systems that a scan runs, in order. */
+#include "systems/coils/hybrid.h"
+#include "systems/coils/maps.h"
+#include "systems/coils/simulated.h"
 #include "systems/sampling/geometry.h"
+#include "systems/scan/load.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"
 #include "systems/scan/reconstruction.h"
@@ -273,6 +277,67 @@ bool simulation_describe(struct simulation *simulation, const struct options *op
                                     .reconstruction = reconstruction_chosen(options, plan->network),
                                     .sampler = sampler};
   return simulation_build(simulation, error);
+}
+
+/* ---- what the host writes before lists run -------------------------------------------------------------- */
+
+static component_set columns_of(const struct system *system) {
+  return system->reads | system->writes | system->parts;
+}
+
+static void add_one(struct schedule *schedule, const struct simulation *simulation, const struct system *row) {
+  if (!(columns_of(row) & ~simulation_columns(simulation))) schedule_add(schedule, row, NULL);
+}
+
+/* Those whose columns the simulation has. */
+static void add_those(struct schedule *schedule, const struct simulation *simulation, const struct system *const *rows) {
+  for (; *rows; rows++) add_one(schedule, simulation, *rows);
+}
+
+static const struct system *maps_of(const struct options *options) {
+  if (options->coils.maps == MAPS_FILE)
+    return options->coils.simulate ? &system_load_simulated_maps : &system_load_maps;
+  return options->coils.maps == MAPS_ONES || options->coils.simulate == 1 ? &system_load_maps
+                                                                          : &system_calibrate;
+}
+
+/* Of slices with several coils. */
+static void add_coils(struct schedule *schedule, const struct simulation *simulation) {
+  const struct options *options = simulation->options;
+  add_one(schedule, simulation, &system_clear_maps);
+  add_one(schedule, simulation, maps_of(options));
+  add_one(schedule, simulation, &system_transform_coils);
+  if (options->coils.simulate) add_one(schedule, simulation, &system_simulate_coils);
+  if (options->coils.combine == COMBINE_MAPS && !options->coils.simulate) add_one(schedule, simulation, &system_combine_coils);
+}
+
+static const struct system *const opening[] = {&system_load_phase, &system_load_column_phase,
+                                               &system_load_cells, NULL};
+static const struct system *const resident[] = {&system_read_peaks, &system_load_ranges, &system_load_order,
+                                                NULL};
+static const struct system *const windowed[] = {&system_read_peaks, &system_load_some_ranges, NULL};
+
+bool simulation_describe_loads(struct schedule *schedule, const struct simulation *simulation, struct error *error) {
+  const struct system slice = load_slice_of(simulation_columns(simulation));
+  schedule_open(schedule, &component_schema);
+  schedule_name(schedule, "%sloaded", simulation->plan.prefix ? simulation->plan.prefix : "");
+  add_those(schedule, simulation, opening);
+  if (!simulation->plan.window) schedule_add(schedule, &slice, NULL);
+  if (!simulation->plan.window) add_coils(schedule, simulation);
+  add_those(schedule, simulation, simulation->plan.window ? windowed : resident);
+  return schedule_close(schedule, error);
+}
+
+/* Points are drawn by a table of the host's. */
+void simulation_describe_set(struct schedule *schedule, const struct simulation *simulation) {
+  const bool exact = simulation->sampler->kind == SAMPLER_EXACT;
+  struct error error;
+  schedule_open(schedule, &component_schema);
+  schedule_name(schedule, "%s%s", simulation->plan.prefix ? simulation->plan.prefix : "", exact ? "chances" : "sampler");
+  schedule_add(schedule, &system_load_initial, NULL);
+  if (!geometry_chosen(simulation->options)->points) schedule_add(schedule, &system_load_weights, NULL);
+  if (exact) schedule_add(schedule, &system_load_chances, NULL);
+  REQUIRE(schedule_close(schedule, &error), "rows that only write close: %s", error.text);
 }
 
 /* ---- in words ------------------------------------------------------------------------------------------ */

@@ -116,6 +116,13 @@ static component_set decide_columns(const struct simulation *simulation) {
   return columns;
 }
 
+component_set simulation_columns(const struct simulation *simulation) {
+  const struct simulation_plan *plan = &simulation->plan;
+  component_set columns = load_columns(simulation->options) | simulation->scan.touched | decide_columns(simulation) |
+                          plan->columns | SET(SCENE_initial) | SET(SCENE_phase);
+  return oracle_rank_one(simulation) ? columns : columns & ~SET(ENV_base);
+}
+
 enum { TELL_MEBI = 256 };
 
 /* What coils take is told before anything is read, where it is much; a column for which there is no room is refused by name. */
@@ -140,9 +147,7 @@ static bool open_world(struct simulation *simulation, struct error *error) {
                               .width = scan.width,
                               .half = simulation->options->world.observation == OBSERVATION_F16};
   bool coils = simulated_or_measured(simulation->options);
-  setup.columns = load_columns(simulation->options) | simulation->scan.touched | decide_columns(simulation) |
-                  plan->columns | SET(SCENE_initial) | SET(SCENE_phase);
-  if (!oracle_rank_one(simulation)) setup.columns &= ~SET(ENV_base);
+  setup.columns = simulation_columns(simulation);
   setup.rows[TABLE_SCENE] = 1;
   setup.rows[TABLE_SLICE] = plan->slices;
   setup.rows[TABLE_ENV] = plan->envs;
@@ -160,11 +165,11 @@ static bool open_world(struct simulation *simulation, struct error *error) {
   return world_open(&simulation->world, simulation->device, simulation->kernels, &setup, grows, error);
 }
 
-static const struct system load_phase = {.name = "load_phase",
+const struct system system_load_phase = {.name = "load_phase",
                                          .doc = "phases of the transforms of rows",
                                          .writes = SET(SCENE_phase),
                                          .loads = true};
-static const struct system load_column_phase = {.name = "load_column_phase",
+const struct system system_load_column_phase = {.name = "load_column_phase",
                                                 .doc = "phases of the transforms of columns",
                                                 .writes = SET(SCENE_column_phase),
                                                 .loads = true};
@@ -180,7 +185,7 @@ static void write_phases(struct world *world, const struct system *load, unsigne
   arena_close(arena);
 }
 
-static const struct system load_cells = {.name = "load_cells",
+const struct system system_load_cells = {.name = "load_cells",
                                          .doc = "the geometry's cells of k-space",
                                          .writes = SET(SCENE_cells),
                                          .loads = true};
@@ -199,7 +204,7 @@ static void write_cells(struct simulation *simulation) {
     uint32_t row = cell[i] / w, column = cell[i] % w;
     cell[i] = (row + h - h / 2) % h * w + (column + w - w / 2) % w;
   }
-  world_put(simulation->world, &load_cells, SCENE_cells, 0, 1, cell);
+  world_put(simulation->world, &system_load_cells, SCENE_cells, 0, 1, cell);
   arena_close(arena);
 }
 
@@ -207,9 +212,9 @@ static bool open_tables(struct simulation *simulation, struct error *error) {
   const struct observation *observation = observation_chosen(simulation->options);
   const struct reconstruction *reconstruction = simulation->reconstruction;
   const struct simulation_plan *plan = &simulation->plan;
-  write_phases(simulation->world, &load_phase, SCENE_phase, world_width(simulation->world));
+  write_phases(simulation->world, &system_load_phase, SCENE_phase, world_width(simulation->world));
   if (world_has(simulation->world, SCENE_column_phase))
-    write_phases(simulation->world, &load_column_phase, SCENE_column_phase, world_height(simulation->world));
+    write_phases(simulation->world, &system_load_column_phase, SCENE_column_phase, world_height(simulation->world));
   if (world_has(simulation->world, SCENE_cells)) write_cells(simulation);
   return (!plan->window || (slice_cache_open(&simulation->cache, simulation, plan->slices, error) &&
                             simulation_build(simulation, error))) &&
@@ -268,11 +273,11 @@ void simulation_close(struct simulation *simulation) {
 
 /* ---- what it scans by --------------------------------------------------------------------------------- */
 
-static const struct system load_chances = {
+const struct system system_load_chances = {
     .name = "load_chances", .doc = "chances of actions, of exactly the budget", .writes = SET(SCENE_chance), .loads = true};
-static const struct system load_initial = {
+const struct system system_load_initial = {
     .name = "load_initial", .doc = "actions that scans start with", .writes = SET(SCENE_initial), .loads = true};
-static const struct system load_weights = {.name = "load_weights",
+const struct system system_load_weights = {.name = "load_weights",
                                            .doc = "the sampler's weight or rank of every action",
                                            .writes = SET(SCENE_weight),
                                            .loads = true};
@@ -286,7 +291,7 @@ static bool write_chances(struct simulation *simulation, struct error *error) {
   bool good = chances_learned(simulation->options, acquisition, probability, error);
   if (good) {
     chances_fill(probability, acquisition, table);
-    world_put(simulation->world, &load_chances, SCENE_chance, 0, 1, table);
+    world_put(simulation->world, &system_load_chances, SCENE_chance, 0, 1, table);
   }
   arena_close(arena);
   return good;
@@ -295,7 +300,7 @@ static bool write_chances(struct simulation *simulation, struct error *error) {
 static void write_initial(struct simulation *simulation, struct arena *arena) {
   uint8_t *initial = ARENA_NEW(arena, uint8_t, simulation->acquisition.shape.actions);
   acquisition_initial(&simulation->acquisition, initial);
-  world_put(simulation->world, &load_initial, SCENE_initial, 0, 1, initial);
+  world_put(simulation->world, &system_load_initial, SCENE_initial, 0, 1, initial);
 }
 
 /* Writes the table that the sampler decides by. A network draws the points of tau steps. */
@@ -308,7 +313,7 @@ static bool write_tables(struct simulation *simulation, const uint32_t *table, s
              points_open(&simulation->points, simulation->device, simulation->kernels, simulation->options,
                          world_capacity(simulation->world, TABLE_ENV), error)) &&
             points_set(&simulation->points, sampler, simulation->options, acquisition, table, error));
-  world_put(simulation->world, &load_weights, SCENE_weight, 0, 1, table);
+  world_put(simulation->world, &system_load_weights, SCENE_weight, 0, 1, table);
   return sampler->kind != SAMPLER_EXACT || write_chances(simulation, error);
 }
 

@@ -252,16 +252,16 @@ void slice_cache_measure(struct slice_cache *cache, size_t slices, float *peak) 
   }
 }
 
-static const struct system load_ranges = {.name = "load_ranges",
-                                          .doc = "data range of every slice that is on the device",
-                                          .parts = SET(SLICE_data_range),
-                                          .loads = true};
+const struct system system_load_some_ranges = {.name = "load_some_ranges",
+                                               .doc = "data range of every slice that is on the device",
+                                               .parts = SET(SLICE_data_range),
+                                               .loads = true};
 
 void slice_cache_ranges(struct slice_cache *cache, const double *range) {
   for (size_t i = 0; i < cache->slices; i++) cache->range[i] = (float)range[i];
   for (uint32_t row = 0; row < cache->rows; row++)
     if (cache->slice[row] != NO_LINE)
-      world_put(cache->world, &load_ranges, SLICE_data_range, row, 1, &cache->range[cache->slice[row]]);
+      world_put(cache->world, &system_load_some_ranges, SLICE_data_range, row, 1, &cache->range[cache->slice[row]]);
 }
 
 void slice_cache_augment(struct slice_cache *cache, const struct augment *augment) {
@@ -271,11 +271,11 @@ void slice_cache_augment(struct slice_cache *cache, const struct augment *augmen
 
 /* ---- with and without ---------------------------------------------------------------------------------- */
 
-static const struct system load_order = {
+const struct system system_load_order = {
     .name = "load_order", .doc = "which slice every scan takes", .writes = SET(SLICE_order), .loads = true};
 
 void slice_order_write(struct world *world, const uint32_t *order, size_t count) {
-  world_put(world, &load_order, SLICE_order, 0, count, order);
+  world_put(world, &system_load_order, SLICE_order, 0, count, order);
 }
 
 void slice_cache_order(struct simulation *simulation, const uint32_t *order, size_t count) {
@@ -317,7 +317,7 @@ static void clamp_image(float *image, size_t pixels, float mean, float deviation
   }
 }
 
-static const struct system read_image = {
+const struct system system_read_image = {
     .name = "read_image", .doc = "the image of a slice as it was loaded", .reads = SET(SLICE_image), .loads = true};
 
 void slice_cache_read_image(struct simulation *simulation, size_t slice, float *image) {
@@ -325,10 +325,10 @@ void slice_cache_read_image(struct simulation *simulation, size_t slice, float *
   if (simulation->cache)
     memcpy(image, slice_cache_image(simulation->cache, slice), sizeof *image * pixels);
   else
-    world_get(simulation->world, &read_image, SLICE_image, slice, 1, image);
+    world_get(simulation->world, &system_read_image, SLICE_image, slice, 1, image);
 }
 
-static const struct system read_target = {.name = "read_target",
+const struct system system_read_target = {.name = "read_target",
                                           .doc = "the image that the scans of a slice are scored against",
                                           .reads = SET(SLICE_image) | SET(SLICE_mean) | SET(SLICE_std),
                                           .loads = true};
@@ -340,7 +340,7 @@ void slice_cache_read_target(struct simulation *simulation, size_t slice, float 
   float mean = 0, deviation = 1;
   if (cache) bring(cache, slice, 1);
   size_t row = cache ? cache->place[0] : slice;
-  struct world_use before = world_enter(world, &read_target);
+  struct world_use before = world_enter(world, &system_read_target);
   world_read(world, SLICE_image, row, 1, image);
   world_read(world, SLICE_mean, row, 1, &mean);
   world_read(world, SLICE_std, row, 1, &deviation);

@@ -22,7 +22,7 @@ void slice_cache_close(struct slice_cache *cache); /* NULL allowed */
 /* ---- loading ------------------------------------------------------------------------------------------- */
 
 float *slice_cache_image(struct slice_cache *cache, size_t slice); /* room for it in host memory */
-extern const struct system system_read_peaks;
+extern const struct system system_read_peaks, system_load_some_ranges, system_load_order;
 /* All images are there: the peak of each (SLICE.peak). */
 void slice_cache_measure(struct slice_cache *cache, size_t slices, float *peak);
 void slice_cache_ranges(struct slice_cache *cache, const double *range);
@@ -64,5 +64,6 @@ void slice_cache_read_image(struct simulation *simulation, size_t slice, float *
 /* The image that the slice's scans are scored against, which is clamped where the stored one is far from its
  * mean. */
 void slice_cache_read_target(struct simulation *simulation, size_t slice, float *image);
+extern const struct system system_read_image, system_read_target; /* as what these do so; the first not with a cache */
 
 #endif

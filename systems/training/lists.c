@@ -49,10 +49,18 @@ static const char *when_loaded(const struct simulation *simulation) {
   return moved ? "when slices are loaded, and before every epoch" : "when slices are loaded";
 }
 
+static bool put_loads(struct lists *lists, const char *stage, const struct simulation *simulation, struct arena *arena,
+                      struct error *error) {
+  struct schedule *list = ARENA_NEW(arena, struct schedule, 1);
+  if (!simulation_describe_loads(list, simulation, error)) return false;
+  lists_put(lists, stage, "when slices are loaded", list);
+  return true;
+}
+
 bool lists_put_data(struct lists *lists, const char *stage, const struct simulation *simulation, struct arena *arena,
                     struct error *error) {
   struct schedule *list = ARENA_NEW(arena, struct schedule, 1);
-  if (!describe_slices(list, simulation, error)) return false;
+  if (!put_loads(lists, stage, simulation, arena, error) || !describe_slices(list, simulation, error)) return false;
   lists_put(lists, stage, when_loaded(simulation), list);
   return simulation->options->data.kspace != KSPACE_MEASURED || put_coils(lists, stage, arena, error);
 }
@@ -70,4 +78,10 @@ size_t lists_slices(const struct options *options) {
     slices = dataset.slice_count;
   if (dataset.arena) dataset_close(&dataset);
   return most && most < slices ? most : slices;
+}
+
+void lists_put_set(struct lists *lists, const char *stage, const struct simulation *simulation, struct arena *arena) {
+  struct schedule *list = ARENA_NEW(arena, struct schedule, 1);
+  simulation_describe_set(list, simulation);
+  lists_put(lists, stage, "before scans", list);
 }

@@ -36,8 +36,10 @@ void lists_note(struct lists *lists, const char *stage, const char *text);
 bool lists_put_data(struct lists *lists, const char *stage, const struct simulation *simulation, struct arena *arena,
                     struct error *error);
 
-/* Notes what its scans are composed of. */
+/* Notes what its scans are composed of, */
 void lists_note_scans(struct lists *lists, const char *stage, const struct simulation *simulation, struct arena *arena);
+/* and puts what the host writes before them, where they are set (simulation_set). */
+void lists_put_set(struct lists *lists, const char *stage, const struct simulation *simulation, struct arena *arena);
 
 /* How many slices of options->data.split there are, where data.window makes lists depend on that and data.path can be
  * opened; else as many as may be. */

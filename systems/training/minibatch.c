@@ -76,7 +76,7 @@ static size_t actions_of(const struct minibatches *batches) {
   return scan_shape_of(&batches->split->options).actions;
 }
 
-static const struct system load_pairs = {.name = "load_pairs",
+const struct system system_load_pairs = {.name = "load_pairs",
                                          .doc = "what masks of every pair of accelerations start with, and their chances",
                                          .parts = SET(PAIR_initial) | SET(PAIR_chance),
                                          .loads = true};
@@ -90,7 +90,7 @@ static void write_pairs(struct minibatches *batches) {
     chance[p] = (uint32_t)nearbyint(0x1p31 * minibatch_chance(&batches->pair[p]));
   }
   struct world *world = batches->split->simulation.world;
-  struct world_use before = world_enter(world, &load_pairs);
+  struct world_use before = world_enter(world, &system_load_pairs);
   world_write(world, PAIR_initial, 0, batches->pairs, initial);
   world_write(world, PAIR_chance, 0, batches->pairs, chance);
   world_leave(world, before);
@@ -220,9 +220,10 @@ bool minibatch_describe(struct minibatches *batches, struct split *split, const 
 
 void minibatch_note(const struct minibatches *batches, struct lists *lists, const char *stage, struct arena *arena) {
   const char *masks = batches->setup.learns ? "masks: learned" : "masks: every action by chance";
-  if (is_exact(batches))
+  if (is_exact(batches)) {
     lists_note_scans(lists, stage, &batches->split->simulation, arena);
-  else if (!batches->setup.validate)
+    lists_put_set(lists, stage, &batches->split->simulation, arena);
+  } else if (!batches->setup.validate)
     lists_note(lists, stage, masks);
 }
 

@@ -70,6 +70,7 @@ void minibatch_add(struct minibatches *batches, struct schedule *schedule);
 void minibatch_add_masks(struct minibatches *batches, struct schedule *schedule);
 
 extern const struct system *const minibatch_systems[];
+extern const struct system system_load_pairs; /* what minibatch_open writes */
 
 /* The pairs of train.accelerations and train.initial_accelerations as acquisitions: exact budgets. */
 bool minibatch_pairs(struct minibatches *batches, struct error *error);

@@ -115,6 +115,8 @@ bool training_describe_split(struct training *training, struct split *split, con
 void training_note_scans(struct training *training, struct lists *lists, const char *stage, struct arena *arena) {
   lists_note_scans(lists, stage, &training->train.simulation, arena);
   lists_note_scans(lists, stage, &training->validation.simulation, arena);
+  lists_put_set(lists, stage, &training->train.simulation, arena);
+  lists_put_set(lists, stage, &training->validation.simulation, arena);
 }
 
 /* A unit carries a column that it reads before it writes it: an earlier unit has left it. */

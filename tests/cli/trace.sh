@@ -39,7 +39,7 @@ same() {
   names out | comm -23 - systems >short
   mv short out
   [ ! -s out ] || complain "$1: these are not in describe systems"
-  [ -s ran ] && sort told | diff ran - >out || { cut -d , -f 1-5,8- out >short; mv short out; complain "$1: what ran (<) is not what is described (>)"; }
+  [ -s ran ] && sort -u told | diff ran - >out || { cut -d , -f 1-5,8- out >short; mv short out; complain "$1: what ran (<) is not what is described (>)"; }
   rm -f trace
 }
 
@@ -136,6 +136,8 @@ case_solvers() {
   evaluate wavelet reconstruct.method=wavelet reconstruct.iterations=2 evaluate.samplers=[random,oracle]
   evaluate "tv of points" reconstruct.method=tv reconstruct.iterations=2 acquisition.geometry=points evaluate.curves=false
   evaluate "cg_sense of simulated coils" reconstruct.method=cg_sense reconstruct.iterations=2 coils.simulate=2 coils.maps=prescan evaluate.curves=false
+  evaluate "simulated coils by their own maps" reconstruct.method=cg_sense reconstruct.iterations=2 coils.simulate=2 coils.maps=file coils.combine=maps evaluate.curves=false
+  evaluate "one simulated coil" reconstruct.method=cg_sense reconstruct.iterations=2 coils.simulate=1 coils.maps=prescan evaluate.curves=false
   train "a policy by tv" train.method=l2s reconstruct.method=tv reconstruct.iterations=2
   train "a mask by cg_sense" train.method=lbcs reconstruct.method=cg_sense reconstruct.iterations=2
   train "a dense policy by tv" train.method=pgmri reconstruct.method=tv reconstruct.iterations=2
