@@ -3,6 +3,7 @@
 #include "engine/files/part.h"
 #include "engine/files/scene.h"
 #include "systems/data/padding.h"
+#include "systems/networks/models.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -119,6 +120,7 @@ bool config_options(const struct l2sr_config *config, struct options *options, s
               set(options, arena, "evaluate.metrics", config->metrics, error);
   for (size_t i = 0; good && i < config->override_count; i++)
     good = scene_assign(&option_table, options, arena, config->overrides[i], "override", error);
+  good = good && models_resolve(options, models_folder(arena, scenes_folder(arena)), arena, error);
   if (good) find_padding(config, options);
   return good;
 }

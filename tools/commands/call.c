@@ -4,6 +4,7 @@
 #include "engine/files/part.h"
 #include "engine/files/scene.h"
 #include "systems/data/padding.h"
+#include "systems/networks/models.h"
 #include "tools/commands/command.h"
 
 #include <string.h>
@@ -40,7 +41,7 @@ bool call_on_device(struct call *call, call_work *work, struct error *error) {
 
 /* Where scenes are that are named without a path: installed beside the program, wherever it was put, or
  * beside the folder that it was built in; else where it is to be installed. */
-static const char *scenes_folder(struct arena *arena) {
+const char *call_scenes(struct arena *arena) {
   char program[4096];
   ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
   if (length <= 0) return L2SR_SCENES;
@@ -51,7 +52,7 @@ static const char *scenes_folder(struct arena *arena) {
 }
 
 static bool read_scene(struct call *call, const char *name, struct error *error) {
-  const char *folder = scenes_folder(call->arena);
+  const char *folder = call_scenes(call->arena);
   call->scene = scene_find(call->arena, name, folder, error);
   return call->scene && scene_read(&option_table, &call->options, call->arena, call->scene, folder, error);
 }
@@ -71,10 +72,15 @@ static bool apply_flags(struct call *call, struct error *error) {
   return true;
 }
 
+bool call_models(struct call *call, struct options *options, struct error *error) {
+  return models_resolve(options, models_folder(call->arena, call_scenes(call->arena)), call->arena, error);
+}
+
 bool call_scene(struct call *call, const char *path, struct error *error) {
   call->scene = NULL;
   option_defaults(&option_table, &call->options, call->arena);
-  if ((path && !read_scene(call, path, error)) || !apply_flags(call, error)) {
+  if ((path && !read_scene(call, path, error)) || !apply_flags(call, error) ||
+      !call_models(call, &call->options, error)) {
     error->code = ERROR_USAGE;
     return false;
   }

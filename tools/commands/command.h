@@ -58,6 +58,12 @@ extern const struct flag common_flags[]; /* flags.c: --device, --set, --kernels,
  * A name without '/' is also looked for with .yaml and in the installed scenes folder. */
 bool call_scene(struct call *call, const char *path, struct error *error);
 
+/* Where scenes are that are named without a path; beside it lies the folder of models (systems/networks/models.h). */
+const char *call_scenes(struct arena *arena);
+
+/* Puts files of models in place of `zoo:NAME`. */
+bool call_models(struct call *call, struct options *options, struct error *error);
+
 /* The flag's value ("" for a switch), or NULL when it was not given. The last one given counts. */
 const char *call_flag(const struct call *call, const char *name);
 /* A whole number of a flag, or `standard` when it was not given. */

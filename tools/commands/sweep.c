@@ -143,6 +143,7 @@ static bool make_row(struct call *call, const struct sweep *sweep, size_t place,
     const char *assignment = arena_text(call->arena, "%s=%s", sweep->axis[i].key, value_of(sweep, place, i));
     if (!scene_assign(&option_table, &row->options, call->arena, assignment, "--set", error)) return false;
   }
+  if (!call_models(call, &row->options, error)) return false;
   if (changes_data(sweep)) padding_find(&row->options, NULL);
   row->folder = arena_text(call->arena, "%s/%s", call->options.train.output, row->name);
   row->options.train.output = row->folder;
