@@ -239,10 +239,11 @@ static bool run_import(struct call *call, struct error *error) {
   *import = (struct import){.call = call, .options = call->options, .folder = call_flag(call, "output")};
   if (!import->folder) return fail_usage(error, "no folder for the volumes; give --output FOLDER");
   take_all(&import->options);
-  if (!check_names(call, error) || !folder_make(import->folder, error)) return false;
-  for (int i = 0; i < call->operand_count; i++)
-    if (!import_file(import, call->operand[i], error)) return false;
-  return true;
+  size_t there = folder_there(import->folder);
+  bool good = check_names(call, error) && folder_make(import->folder, error);
+  for (int i = 0; good && i < call->operand_count; i++) good = import_file(import, call->operand[i], error);
+  if (!good) folder_unmake(import->folder, there);
+  return good;
 }
 
 static const struct flag flags[] = {
