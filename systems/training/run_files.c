@@ -212,6 +212,7 @@ bool run_write(const struct run_files *run, struct store *store, struct error *e
               store_put_text(store, "version", L2SR_VERSION, error) &&
               store_put_text(store, "device", facts->name, error) &&
               store_put_text(store, "driver", facts->driver, error) &&
+              store_put_number(store, "device_bytes", (double)run->device->bytes, error) &&
               store_put_text(store, "training_selection", run->train.hash, error) &&
               store_put_text(store, "validation_selection", run->validation.hash, error) &&
               write_contents(store, "training_contents", &run->train, error) &&
