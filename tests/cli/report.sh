@@ -71,6 +71,13 @@ tried=$((tried + 1))
 [ "$(wc -c <packed_r.h5)" -lt "$(($(wc -c <run/reconstructor_1/best.h5) / 2))" ] || complain "a packed checkpoint is no smaller"
 refuse 1 'it holds no parameters and no mask' models --pack results/zero/results.h5 --output none.h5
 refuse 2 'go together' models --pack packed_r.h5
+run "networks that come with the program" "$l2sr" models
+says out 'brain_x8_long_loupe'
+run "a card" "$l2sr" models zoo:phantom_x4_long
+says out 'licence: Apache-2.0'
+refuse 2 'evaluate.reconstructor: zoo:brain_x8_lon: there is no such network; did you mean brain_x8_long?' evaluate scene --reconstructor zoo:brain_x8_lon
+refuse 1 'evaluate.reconstructor' evaluate scene --reconstructor zoo:brain_x8_long
+says err 'models/brain_x8_long.h5'
 
 # where a mask is from stands beside the policies
 seq 0 31 | awk '{ print ($1 >= 14 && $1 < 18 || $1 % 8 == 3) ? 1 : 0 }' >mask.txt

@@ -3,6 +3,7 @@
 #include "engine/base/text.h"
 #include "engine/files/store.h"
 #include "systems/data/doubts.h"
+#include "systems/data/foreign.h"
 #include "systems/data/format.h"
 #include "systems/data/layout.h"
 #include "systems/formats/fourier.h"
@@ -53,6 +54,8 @@ static bool open_volume(struct import *import, const char *path, struct error *e
   const struct volume_format *format = format_of(path);
   import->volume = volume_of(path);
   import->volume.guesses = true;
+  const struct magic *magic = format ? NULL : magic_of(path);
+  if (magic) return fail_file(error, "%s is %s; %s", path, magic->name, foreign_advice(magic, import->arena));
   if (!format && file_is_there(path))
     return fail_file(
         error,
