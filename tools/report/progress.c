@@ -151,16 +151,6 @@ static bool put_points(struct report_page *page, const struct report_training *t
   return report_put_table(page, &table, error);
 }
 
-/* A value that is no metric: only its trainer knows whether more is better. */
-double report_stage_best(const struct report_stage *stage) {
-  double best = NAN, sign = 0;
-  for (size_t m = 0; m < METRICS; m++)
-    if (!strcmp(metric_list[m].name, stage->metric)) sign = metric_list[m].sign;
-  if (sign == 0) return stage->selected;
-  for (size_t i = 0; i < stage->validation.count; i++) best = fmax(best, sign * stage->validation.y[i]);
-  return sign * best;
-}
-
 /* The last validation and the best, of every stage. */
 static bool put_stages(struct report_page *page, struct error *error) {
   struct report *report = page->report;

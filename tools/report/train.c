@@ -208,6 +208,16 @@ static bool add_stage(struct report *report, struct report_training *training, c
   return json_lines(path, true, see_line, &log, error) && check_log(&log, path, error);
 }
 
+/* A value that is no metric: only its trainer knows whether more is better. */
+double report_stage_best(const struct report_stage *stage) {
+  double best = NAN, sign = 0;
+  for (size_t m = 0; m < METRICS; m++)
+    if (!strcmp(metric_list[m].name, stage->metric)) sign = metric_list[m].sign;
+  if (sign == 0) return stage->selected;
+  for (size_t i = 0; i < stage->validation.count; i++) best = fmax(best, sign * stage->validation.y[i]);
+  return sign * best;
+}
+
 /* ---- stages -------------------------------------------------------------------------------------------- */
 
 static const char first_stage[] = "reconstructor";
