@@ -140,10 +140,14 @@ enum option_concern {
   X(network, U32, batch, "256", 1, 65536, NULL, "largest number of images in one pass of the network")
 /* Every key changes images: tables keep results apart that differ in one (tools/report/read.c). */
 #define RECONSTRUCT_OPTIONS(X)                                                                               \
-  X(reconstruct, CHOICE, method, "auto", 0, 0, "auto|zero_filled|network|cg_sense|tv|wavelet|varnet",                \
+  X(reconstruct, CHOICE, method, "auto", 0, 0, "auto|zero_filled|network|cg_sense|tv|wavelet|varnet|callback",       \
     "how images are made of what is acquired. auto: by the network where one is given, else zero_filled. "    \
     "cg_sense: least squares by conjugate gradients. tv: with total variation. wavelet: with sparse wavelet " \
-    "coefficients. varnet: the variational network, of k-space and all coils (section varnet)")               \
+    "coefficients. varnet: the variational network, of k-space and all coils (section varnet). callback: a "  \
+    "function of the program's own, or of the file that --plugin names")                                      \
+  X(reconstruct, CHOICE, input, "observation", 0, 0, "observation|kspace|maps",                              \
+    "what a callback is given, and a program may read. observation: zero-filled magnitudes and masks. "       \
+    "kspace: acquired complex k-space of every coil, too. maps: and coil sensitivities")                      \
   X(reconstruct, F64, weight, "0.01", 0, 1000000000, NULL,                                                   \
     "cg_sense: half of it times the squared image is added to half the squared error. tv, wavelet: the "     \
     "weight of the prior, for an image whose bright pixels are 1")                                           \
@@ -162,8 +166,8 @@ enum option_concern {
     "precision of the encoder, as network.precision")                                                        \
   X(policy, U32, batch, "1024", 1, 65536, NULL, "largest number of observations in one pass of the policy")
 #define REWARD_OPTIONS(X)                                                                                    \
-  X(reward, CHOICE, metric, "ssim", 0, 0, "ssim|ssim_uniform|psnr|psnr_unclamped|nmse|mse",                  \
-    "similarity S in the reward")                                                                            \
+  X(reward, CHOICE, metric, "ssim", 0, 0, "ssim|ssim_uniform|psnr|psnr_unclamped|nmse|mse|callback",         \
+    "similarity S in the reward. callback: a number of a function of the program's own, more is better")                                                                            \
   X(reward, CHOICE, form, "sparse", 0, 0, "sparse|dense|compat",                                             \
     "sparse: S at the end. dense: gain in S at every step. compat: S at the end and minus the initial S "    \
     "at the first step, as the published L2SR code. nmse and mse count negative")                            \
@@ -173,7 +177,7 @@ enum option_concern {
   X(evaluate, TEXT, name, "", 0, 0, NULL, "name of the method in tables; empty: the sampler's name")         \
   X(evaluate, LIST, samplers, "random", 0, 0, NULL, "samplers to run; `l2sr describe samplers` lists them")  \
   X(evaluate, LIST, metrics, "ssim,psnr,nmse", 0, 0, NULL,                                                   \
-    "metrics in the table: ssim, ssim_uniform, psnr, psnr_unclamped, nmse, mse")                             \
+    "metrics in the table: ssim, ssim_uniform, psnr, psnr_unclamped, nmse, mse, callback")                             \
   X(evaluate, CHOICE, profile, "l2sr", 0, 0, "l2sr|fastmri|pgmri|pineda",                                    \
     "whose scores: l2sr's own; those of fastMRI's evaluate.py, of volumes; of PG-MRI; of active-mri (Pineda "  \
     "et al. 2020), by each slice's largest pixel. Rewards do not change", CONCERNS_TEST)                     \
@@ -494,7 +498,8 @@ enum coils_maps { MAPS_NONE, MAPS_PRESCAN, MAPS_ACQUIRED, MAPS_FILE, MAPS_ONES }
 enum coils_combine { COMBINE_RSS, COMBINE_MAPS };
 enum coils_whiten { WHITEN_NONE, WHITEN_EDGE, WHITEN_NOISE };
 enum data_range { RANGE_VOLUME, RANGE_SLICE, RANGE_ATTRIBUTE };
-enum reconstruct_method { RECONSTRUCT_AUTO, RECONSTRUCT_ZERO_FILLED, RECONSTRUCT_NETWORK, RECONSTRUCT_CG_SENSE, RECONSTRUCT_TV, RECONSTRUCT_WAVELET, RECONSTRUCT_VARNET };
+enum reconstruct_method { RECONSTRUCT_AUTO, RECONSTRUCT_ZERO_FILLED, RECONSTRUCT_NETWORK, RECONSTRUCT_CG_SENSE, RECONSTRUCT_TV, RECONSTRUCT_WAVELET, RECONSTRUCT_VARNET, RECONSTRUCT_CALLBACK };
+enum reconstruct_input { GIVEN_OBSERVATION, GIVEN_KSPACE, GIVEN_MAPS };
 enum varnet_sense { SENSE_NETWORK, SENSE_MAPS };
 enum network_input { INPUT_MAGNITUDE, INPUT_COMPLEX };
 enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };

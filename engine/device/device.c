@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -376,6 +377,17 @@ void device_note(struct device *device, cl_int code, const char *call, const cha
   room_limits(limits, sizeof limits);
   fail_as(&device->first, kind_of(code), "%s on %s: %s (%d) at %s:%d%s", call, device->facts.name,
           device_code_name(code), code, file, line, limits);
+}
+
+void device_fail(struct device *device, enum error_code code, const char *format, ...) {
+  char text[sizeof device->first.text];
+  va_list values;
+  if (device->failed) return;
+  va_start(values, format);
+  vsnprintf(text, sizeof text, format, values);
+  va_end(values);
+  device->failed = true;
+  fail_as(&device->first, code, "%s", text);
 }
 
 bool device_finish(struct device *device, struct error *error) {

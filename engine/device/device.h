@@ -58,6 +58,7 @@ struct device {
   bool adopted;                          /* the context is the program's */
   bool stays;                            /* the context is not released: devices opened later take it */
   bool times;                            /* the queue can time launches, which costs time itself */
+  const void *calls;                     /* functions of the program, for systems that know what these are; NULL: none */
   const char *stage;                     /* of a training, or another work of the host: lists that run are its; NULL: none */
   const char *phase, *part, *label;      /* names for the profile, ever finer: what the launches belong to */
   struct arena *arena;                   /* holds what is kept until the device is closed */
@@ -108,6 +109,8 @@ double device_distance(struct device *device, cl_mem found, cl_mem expected, siz
 
 /* Notes the result of an enqueue; CL() adds its text and place. */
 void device_note(struct device *device, cl_int code, const char *call, const char *file, int line);
+/* Notes that a function of the program has failed, as a failed enqueue is noted. */
+void device_fail(struct device *device, enum error_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 #define CL(device, call)                                                                                     \
   do {                                                                                                       \
     if (!(device)->failed) device_note(device, call, #call, __FILE__, __LINE__);                             \

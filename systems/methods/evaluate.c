@@ -8,6 +8,7 @@
 #include "systems/networks/reconstructor.h"
 #include "systems/networks/tau.h"
 #include "systems/sampling/geometry.h"
+#include "systems/scan/callback.h"
 #include "systems/scan/reconstruction.h"
 #include "systems/scan/systems.h"
 #include "systems/scan/slice_cache.h"
@@ -663,8 +664,10 @@ static bool read_maps(struct work *work, struct error *error) {
   return evaluation->maps != NULL;
 }
 
-static const char *describe_solver(struct evaluation *evaluation, const struct options *options) {
+static const char *describe_solver(struct evaluation *evaluation, const struct device *device,
+                                   const struct options *options) {
   const struct reconstruction *row = reconstruction_chosen(options, false);
+  if (row->calls) return arena_text(evaluation->arena, "reconstruction by %s", callback_name(device));
   if (!row->solve) return "zero-filled reconstruction";
   return arena_text(evaluation->arena, "reconstruction by %s (weight %.9g, %u iterations)", row->name,
                     options->reconstruct.weight, options->reconstruct.iterations);
@@ -693,7 +696,7 @@ static bool open_network(struct work *work, struct error *error) {
       reconstructor_setup_of(simulation->device, simulation->kernels, options, most);
   reconstructor_set_coils(&setup, simulation->plan.coils);
   if (!*path) {
-    evaluation->reconstructor = describe_solver(evaluation, options);
+    evaluation->reconstructor = describe_solver(evaluation, simulation->device, options);
     return true;
   }
   if (!reconstructor_load(&work->reconstructor, path, &setup, error))

@@ -5,6 +5,7 @@
 #include "systems/methods/rollout.h"
 #include "systems/methods/trajectories.h"
 #include "systems/public/env_systems.h"
+#include "systems/scan/callback.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/solve.h"
 #include "systems/scan/systems.h"
@@ -57,9 +58,13 @@ static const struct system *const scan_systems[] = {&system_restart,
                                                     &system_solve_tv,
                                                     &system_solve_wavelet,
                                                     &system_solve_store,
+                                                    &system_repeat_callback,
+                                                    &system_call_data,
+                                                    &system_call_reconstruct,
                                                     &system_score_ssim,
                                                     &system_score_ssim_uniform,
                                                     &system_score_error,
+                                                    &system_score_callback,
                                                     &system_reward,
                                                     &system_hand_over,
                                                     &system_record,

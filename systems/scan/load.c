@@ -519,7 +519,10 @@ bool load_simulation(struct simulation *simulation, const struct dataset *datase
   if (simulation->cache)
     log_info("%zu slices, %zu of them on the device at a time", simulation->plan.slices,
              world_capacity(simulation->world, TABLE_SLICE));
-  return load_all(&load, error);
+  if (!load_all(&load, error)) return false;
+  simulation->names = report->names;
+  simulation->volumes = dataset->volumes;
+  return true;
 }
 
 void load_print(const struct load_report *report, FILE *file) {

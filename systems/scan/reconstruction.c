@@ -43,6 +43,12 @@ static bool check_varnet(const struct options *options, size_t coils, struct err
                     coils);
 }
 
+static bool check_callback(const struct options *options, struct error *error) {
+  return options->network.input != INPUT_COMPLEX ||
+         fail_usage(error, "reconstruct.method is callback, and network.input complex; set that to magnitude, and "
+                           "reconstruct.input to kspace for complex data");
+}
+
 bool reconstruction_check(const struct options *options, bool network, size_t coils, struct error *error) {
   const struct reconstruction *chosen = reconstruction_chosen(options, network);
   if (chosen->network && !network)
@@ -50,6 +56,7 @@ bool reconstruction_check(const struct options *options, bool network, size_t co
                       "reconstruct.method is %s, and no reconstructor is named; give --reconstructor FILE, or "
                       "set it to another method",
                       options->reconstruct.method == RECONSTRUCT_VARNET ? "varnet" : "network");
+  if (chosen->calls) return check_callback(options, error);
   if (chosen->network == &network_varnet) return check_varnet(options, coils, error);
   return !chosen->solve || check_solver(chosen, options, coils, error);
 }

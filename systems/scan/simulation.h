@@ -25,7 +25,8 @@
   X(psnr, 1, false, score_error, "PSNR", "dB", 2)                                                            \
   X(psnr_unclamped, 1, false, score_error, "PSNR unclamped", "dB", 2)                                        \
   X(nmse, -1, true, score_error, "NMSE", "", 4)                                                              \
-  X(mse, -1, true, score_error, "MSE", "", -3) /* errors are as small as the images */
+  X(mse, -1, true, score_error, "MSE", "", -3) /* errors are as small as the images */                        \
+  X(callback, 1, true, score_callback, "Callback", "", 4)
 
 #define METRIC_ONE(...) +1
 enum { METRICS = METRIC_ROWS(METRIC_ONE) };
@@ -127,6 +128,9 @@ struct simulation {
   const char *observe_kernel;          /* of system observe */
   const struct reconstruction *reconstruction; /* the plan's (systems/scan/reconstruction.h) */
   struct solver *solver; /* of a reconstructor without network (systems/scan/solve.h) */
+  struct caller *caller; /* of functions of the program's own (systems/scan/callback.h); NULL: none is called */
+  const struct slice_name *names; /* where its slices are from, once they are loaded; NULL: from no data set */
+  const struct volume *volumes;
   struct reconstructor *reconstructor; /* networks that systems run */
   struct policy *policy;
   struct tau *tau;
