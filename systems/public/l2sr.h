@@ -213,9 +213,9 @@ struct l2sr_callbacks {
   void *context;
 };
 
-/* What a file FILE.so for `l2sr --plugin FILE.so` defines: it fills the structure, whose `bytes` are set, and may keep
+/* The function l2sr_plugin_open of a file FILE.so, for `l2sr COMMAND --plugin FILE.so`: it fills the structure, whose `bytes` are set, and may keep
  * memory until the program ends. Not 0: it refuses, and `fault`, [L2SR_FAULT], may say why. */
-typedef int l2sr_plugin_open(struct l2sr_callbacks *callbacks, char *fault);
+typedef int l2sr_plugin(struct l2sr_callbacks *callbacks, char *fault);
 
 struct l2sr_config {
   size_t bytes;      /* sizeof(struct l2sr_config) */

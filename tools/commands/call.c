@@ -6,6 +6,7 @@
 #include "systems/data/padding.h"
 #include "systems/networks/models.h"
 #include "tools/commands/command.h"
+#include "tools/plugins/plugin.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -23,10 +24,30 @@ bool call_number(const struct call *call, const char *name, uint32_t low, uint32
   return fail_usage(error, "--%s is '%s'; it must be a whole number from %u to %u", name, text, low, high);
 }
 
+/* A scene that names functions of the user's own wants the file that has them. */
+static bool check_plugin(const struct call *call, struct error *error) {
+  const char *key, *function;
+  if (call_flag(call, "plugin") || !call->scene || !callback_wanted(&call->options, &key, &function)) return true;
+  return fail_usage(error,
+                    "%s: %s names callback, a function of your own; name the file that has %s(batch): l2sr %s %s --plugin FILE.py "
+                    "(or FILE.so)",
+                    call->scene, key, function, call->command->name, call->scene);
+}
+
+static bool open_device(struct call *call, struct device *device, struct error *error) {
+  const char *select = call_flag(call, "device"), *path = call_flag(call, "plugin");
+  if (!check_plugin(call, error)) return false;
+  call->plugin = path ? ARENA_NEW(call->arena, struct plugin, 1) : NULL;
+  if (path && !plugin_open(call->plugin, path, call->arena, error)) return false;
+  bool good = device_open(device, select ? select : "", error);
+  if (!good && path) plugin_close(call->plugin);
+  if (good && path) device->calls = callbacks_of(&call->plugin->calls);
+  return good;
+}
+
 bool call_on_device(struct call *call, call_work *work, struct error *error) {
-  const char *select = call_flag(call, "device");
   struct device device;
-  if (!device_open(&device, select ? select : "", error)) return false;
+  if (!open_device(call, &device, error)) return false;
   log_info("device %s, %s", device.facts.name, device.facts.platform);
   bool good = fft_library_open(error);
   if (good) {
@@ -34,6 +55,7 @@ bool call_on_device(struct call *call, call_work *work, struct error *error) {
     fft_library_close();
   }
   device_close(&device);
+  if (call->plugin) plugin_close(call->plugin);
   return good;
 }
 

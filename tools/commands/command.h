@@ -15,6 +15,7 @@ struct flag {
 };
 
 struct command;
+struct plugin;
 
 enum { OPERANDS_MOST = 256, GIVEN_MOST = 64 };
 
@@ -32,6 +33,7 @@ struct call {
     const char *value;
   } given[GIVEN_MOST];
   int given_count;
+  struct plugin *plugin; /* of --plugin, while the device is open; NULL: none */
   void *own;  /* the command's own values for its work on the device */
   int status; /* exit status when run returns true: 0, or 1 for "differs" */
 };
