@@ -738,7 +738,8 @@ static bool open_policy(struct work *work, struct error *error) {
     return fail_in(error, "evaluate.policy");
   simulation->policy = &work->policy;
   simulation->best = options->evaluate.actions == ACTIONS_BEST;
-  return compare_geometry(options, work->policy.geometry, error) && compare_reconstructor(work, error);
+  return callback_compare(simulation, options->evaluate.policy, work->dense, error) &&
+         compare_geometry(options, work->policy.geometry, error) && compare_reconstructor(work, error);
 }
 
 static bool check_policy_file(struct device *device, const struct options *options, struct error *error) {

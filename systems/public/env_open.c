@@ -113,6 +113,7 @@ static bool open_policy(struct env *env, struct error *error) {
   if (!policy_load(&env->policy, options->evaluate.policy, &setup, error))
     return fail_in(error, "evaluate.policy");
   env->simulation.policy = &env->policy;
+  if (!callback_compare(&env->simulation, options->evaluate.policy, false, error)) return false;
   env->simulation.best = options->evaluate.actions == ACTIONS_BEST;
   return true;
 }

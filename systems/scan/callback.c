@@ -2,6 +2,7 @@
 
 #include "engine/device/cuda.h"
 #include "engine/device/host_memory.h"
+#include "engine/files/store.h"
 #include "kernels/kernels.h"
 #include "systems/data/dataset.h"
 #include "systems/scan/planes.h"
@@ -45,7 +46,7 @@ static bool refuse(const char *key, const char *function, const char *instead, s
 }
 
 static bool is_rewarded(const struct options *options) {
-  return metric_list[options->reward.metric].system == &system_score_callback;
+  return options->reward.metric == METRIC_CALLBACK;
 }
 
 bool callback_wanted(const struct options *options, const char **key, const char **function) {
@@ -65,7 +66,26 @@ bool callback_check(const struct simulation *simulation, struct error *error) {
 }
 
 const char *callback_name(const struct device *device) {
-  return ((const struct callback_functions *)device->calls)->name;
+  const struct callback_functions *functions = device->calls;
+  return functions ? functions->name : "";
+}
+
+bool callback_compare(const struct simulation *simulation, const char *path, bool sees_images, struct error *error) {
+  struct store *store;
+  char name[CALLBACK_NAME];
+  if (simulation->reconstruction->calls) return true;
+  if (!store_open(&store, path, error)) return false;
+  bool called = store_text(store, "callback_reconstruct", name, sizeof name);
+  store_close(store);
+  if (called && sees_images)
+    return fail_usage(error,
+                      "%s looks at images, those of its training were made by reconstruct of %s, and here is no such function; "
+                      "set reconstruct.method to callback, and name the file that has it by --plugin FILE.py (or FILE.so)",
+                      path, name);
+  if (called)
+    log_warning("%s was trained with images by reconstruct of %s, and images here are by %s", path, name,
+                simulation->reconstruction->name);
+  return true;
 }
 
 /* ---- opening -------------------------------------------------------------------------------------------- */

@@ -52,7 +52,10 @@ struct callback_functions {
 
 /* Whether the scene names a function: the first key that does, and which function. */
 bool callback_wanted(const struct options *options, const char **key, const char **function);
-const char *callback_name(const struct device *device); /* whose functions they are, which are there */
+const char *callback_name(const struct device *device); /* whose functions they are; "": there are none */
+/* Of a policy's checkpoint: refuses one that looks at images where those of its training were a function's and these are not;
+ * of others it warns. */
+bool callback_compare(const struct simulation *simulation, const char *path, bool sees_images, struct error *error);
 /* Refuses what names a function that is not there, once the lists are built. */
 bool callback_check(const struct simulation *simulation, struct error *error);
 
