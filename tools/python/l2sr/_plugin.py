@@ -42,18 +42,24 @@ class Batch:
     there and returns None.
     """
 
-    def __init__(self, arrays: dict[str, Any], result: Any, slices: Any, paths: Sequence[str], numbers: Any) -> None:
+    def __init__(self, arrays: dict[str, Any], result: Any, slices: Any, paths: Callable[[], list[str]], numbers: Any) -> None:
         self.observation = arrays.get("observation")
         self.acquired = arrays.get("acquired")
         self.kspace = arrays.get("kspace")
         self.maps = arrays.get("maps")
         self.image = arrays.get("image")
         self.target = arrays.get("target")
-        self.slice, self.path, self.number = slices, list(paths), numbers
+        self.slice, self.number = slices, numbers
         self.result = result
+        self._paths = paths
+
+    @property
+    def path(self) -> list[str]:
+        """Made when it is asked for: texts of many scans take longer than the rest of a call."""
+        return self._paths()
 
     def __len__(self) -> int:
-        return len(self.path)
+        return len(self.slice)
 
 
 def _values_of(what: str, returned: Any, shape: tuple[int, ...]) -> Any:
@@ -113,7 +119,8 @@ class Child:
         arrays = {name: self.array(ask, name, *GIVEN[name]) for name in ask["at"] if name in GIVEN}
         result = self.array(ask, "result", np.float32, RESULTS[ask["what"]])
         numbers = [np.array(ask[name], np.int64) for name in ("slice", "number")]
-        run(ask["what"], self.functions[ask["what"]], Batch(arrays, result, numbers[0], ask["path"], numbers[1]))
+        batch = Batch(arrays, result, numbers[0], lambda: list(ask["path"]), numbers[1])
+        run(ask["what"], self.functions[ask["what"]], batch)
 
 
 def text_of(error: BaseException) -> str:

@@ -86,8 +86,8 @@ class Callbacks:
             if getattr(given, name):
                 arrays[name] = self._array(given, getattr(given, name), kind, axes)
         result = self._array(given, given.result, np.float32, plugin.RESULTS[what])
-        slices, numbers = (np.array(one[: given.scans], np.int64) for one in (given.slice, given.number))
-        return Batch(arrays, result, slices, [os.fsdecode(path) for path in given.path[: given.scans]], numbers)
+        slices, numbers = (np.ctypeslib.as_array(one, (given.scans,)).astype(np.int64) for one in (given.slice, given.number))
+        return Batch(arrays, result, slices, lambda: [os.fsdecode(path) for path in given.path[: given.scans]], numbers)
 
 
 def callbacks_of(given: Given) -> Callbacks | None:
