@@ -43,12 +43,14 @@ same() {
   rm -f trace
 }
 
+# Flags of what runs beside the scene's.
+plugin=
 # train NAME KEY=VALUE...: a training, beside its description; its files are in run
 train() {
   case_name=$1
   shift
   rm -rf run
-  L2SR_TRACE=trace run "train $case_name" "$l2sr" train scene.yaml --quiet --output run $(sets "$@")
+  L2SR_TRACE=trace run "train $case_name" "$l2sr" train scene.yaml --quiet --output run $plugin $(sets "$@")
   run "describe $case_name" "$l2sr" describe schedule scene.yaml --json $(sets "$@")
   grep '"list":' out | grep -v '"stage":"evaluate"' >told
   same "$case_name"
@@ -59,7 +61,7 @@ evaluate() {
   case_name="$1, evaluated"
   shift
   rm -rf results
-  L2SR_TRACE=trace run "$case_name" "$l2sr" evaluate scene.yaml --quiet --output results $(sets "$@")
+  L2SR_TRACE=trace run "$case_name" "$l2sr" evaluate scene.yaml --quiet --output results $plugin $(sets "$@")
   run "describe $case_name" "$l2sr" describe schedule scene.yaml --json $(sets "$@")
   grep '"stage":"evaluate","list":' out >told
   same "$case_name"
@@ -141,6 +143,15 @@ case_solvers() {
   train "a policy by tv" train.method=l2s reconstruct.method=tv reconstruct.iterations=2
   train "a mask by cg_sense" train.method=lbcs reconstruct.method=cg_sense reconstruct.iterations=2
   train "a dense policy by tv" train.method=pgmri reconstruct.method=tv reconstruct.iterations=2
+}
+
+case_callback() {
+  plugin="--plugin ${l2sr%/*}/tests/own_plugin.so"
+  names="reconstruct.method=callback reward.metric=callback evaluate.metrics=[callback]"
+  evaluate "functions of one's own" $names reconstruct.input=maps coils.maps=ones data.kspace=measured data.source=kspace \
+    evaluate.samplers=[random,oracle]
+  train "a policy by functions of one's own" $names reconstruct.input=kspace train.method=l2s
+  plugin=
 }
 
 # ---- samplers, geometries, data ----------------------------------------------------------------------------

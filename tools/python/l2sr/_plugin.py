@@ -124,8 +124,8 @@ class Child:
 
 
 def text_of(error: BaseException) -> str:
-    """One line: what was raised, and the last place of the program's own file."""
-    frames = traceback.extract_tb(error.__traceback__)
+    """One line: what was raised, and the last place in a file, which the child's text is not."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if os.path.exists(frame.filename)]
     place = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
     return "".join(traceback.format_exception_only(type(error), error)).strip().replace("\n", "; ") + place
 
