@@ -63,3 +63,10 @@ bool callbacks_take(struct program_calls *calls, const struct l2sr_callbacks *gi
 const void *callbacks_of(const struct program_calls *calls) {
   return calls->own.context ? &calls->own : NULL;
 }
+
+bool callbacks_device(const struct l2sr_config *config, struct program_calls *calls, struct device *device,
+                      struct error *error) {
+  if (!callbacks_take(calls, config->callbacks, error) || !config_device(config, device, error)) return false;
+  device->calls = callbacks_of(calls);
+  return true;
+}

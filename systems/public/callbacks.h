@@ -13,6 +13,9 @@ struct program_calls {
 
 /* Copies the caller's structure, whose size is set; NULL: there are none, and *calls is of none. */
 bool callbacks_take(struct program_calls *calls, const struct l2sr_callbacks *given, struct error *error);
+/* Opens the device of the config, with its functions. */
+bool callbacks_device(const struct l2sr_config *config, struct program_calls *calls, struct device *device,
+                      struct error *error);
 const void *callbacks_of(const struct program_calls *calls); /* for struct device; NULL: there are none */
 
 #endif

@@ -132,13 +132,7 @@ bool config_slices(const struct l2sr_config *config, struct slices_in_memory *sl
   return true;
 }
 
-bool config_device(const struct l2sr_config *config, struct program_calls *calls, struct device *device,
-                   struct error *error) {
-  const char *name = config->device ? config->device : "";
-  bool own = config->context || config->queue;
-  if (!callbacks_take(calls, config->callbacks, error) ||
-      !(own ? device_adopt(device, config->context, config->queue, error) : device_open(device, name, error)))
-    return false;
-  device->calls = callbacks_of(calls);
-  return true;
+bool config_device(const struct l2sr_config *config, struct device *device, struct error *error) {
+  if (config->context || config->queue) return device_adopt(device, config->context, config->queue, error);
+  return device_open(device, config->device ? config->device : "", error);
 }

@@ -5,7 +5,7 @@
 #include "components/options.h"
 #include "engine/device/device.h"
 #include "systems/data/dataset.h"
-#include "systems/public/callbacks.h"
+#include "systems/public/l2sr.h"
 
 /* Whether the caller's structure, to be filled, has its size set; then `bytes`, at most ours, are to be
  * written. */
@@ -21,8 +21,6 @@ bool config_options(const struct l2sr_config *config, struct options *options, s
                     struct error *error);
 /* The slices in memory that it names, which must be there. */
 bool config_slices(const struct l2sr_config *config, struct slices_in_memory *slices, struct error *error);
-/* With the program's functions, as `calls` has them then: it stays where it is until the device is closed. */
-bool config_device(const struct l2sr_config *config, struct program_calls *calls, struct device *device,
-                   struct error *error);
+bool config_device(const struct l2sr_config *config, struct device *device, struct error *error);
 
 #endif

@@ -11,6 +11,7 @@
 #include "systems/data/dataset.h"
 #include "systems/networks/policy.h"
 #include "systems/networks/reconstructor.h"
+#include "systems/public/callbacks.h"
 #include "systems/public/config.h"
 #include "systems/scan/load.h"
 #include "systems/scan/simulation.h"

@@ -60,7 +60,7 @@ static bool open_device(struct env *env, struct error *error) {
   struct scan_shape shape = scan_shape_of(&env->options);
   size_t later = BYTES_OF_PIXEL * scan_shape_pixels(&shape) * env->envs;
   if (!env->config.context && !env->config.queue && !device_load(later, error)) return false;
-  if (!config_device(&env->config, &env->calls, &env->device, error)) return false;
+  if (!callbacks_device(&env->config, &env->calls, &env->device, error)) return false;
   log_info("device %s, %s", env->device.facts.name, env->device.facts.platform);
   return env->transforms = fft_library_open(error);
 }

@@ -24,7 +24,7 @@ struct job {
 
 static bool on_device(struct job *job, struct error *error) {
   struct device device;
-  if (!config_device(&job->config, &job->calls, &device, error)) return false;
+  if (!callbacks_device(&job->config, &job->calls, &device, error)) return false;
   bool good = fft_library_open(error);
   if (good) {
     good = job->work(job, &device, error);

@@ -184,7 +184,7 @@ static bool ask(struct python_child *child, const struct l2sr_batch *batch, cons
   return good;
 }
 
-static int run(struct python_child *child, const struct l2sr_batch *batch, const char *what, bool images) {
+static int run_batch(struct python_child *child, const struct l2sr_batch *batch, const char *what, bool images) {
   struct part parts[PARTS];
   if (!share(child, place_parts(batch, images, parts)))
     return snprintf(batch->fault, L2SR_FAULT, "no memory to share with %s: %s", child->python, strerror(errno));
@@ -199,11 +199,11 @@ static int run(struct python_child *child, const struct l2sr_batch *batch, const
 }
 
 static int reconstruct(const struct l2sr_batch *batch, void *context) {
-  return run(context, batch, "reconstruct", true);
+  return run_batch(context, batch, "reconstruct", true);
 }
 
 static int metric(const struct l2sr_batch *batch, void *context) {
-  return run(context, batch, "metric", false);
+  return run_batch(context, batch, "metric", false);
 }
 
 /* ---- opening -------------------------------------------------------------------------------------------- */
