@@ -228,6 +228,13 @@ enum option_concern {
     "units of a training (updates, rollouts, actions) between two digests of the parameters in its log, "    \
     "beside those at validations; 0: those alone", CONCERNS_PLACE)                                           \
   X(train, U32, batch, "16", 1, 65536, NULL, "slices in an update")                                          \
+  X(train, U32, shards, "8", 1, 64, NULL,                                                                    \
+    "parts of an update whose sums are taken one after the other and then two by two, so that as many ranks " \
+    "or fewer (mpirun) give the same bytes: 1, 2, 4 ... 64. A shard has the rows of an update over this, "   \
+    "rounded up; the last ones have fewer, or none")                                                         \
+  X(train, CHOICE, reduce, "tree", 0, 0, "tree|free",                                                        \
+    "tree: the order of train.shards. free: ranks sum what they hold as it comes: other bytes for another "  \
+    "number of ranks")                                                                                       \
   X(train, CHOICE, loss, "ssim", 0, 0, "ssim|l1|mse|ssim_uniform",                                           \
     "ssim: minus the SSIM of the un-normalised image. ssim_uniform: minus the SSIM of the 7x7 uniform "      \
     "window (SeqMRI, with data.range slice). l1, mse: error of the normalised image")                        \
@@ -525,6 +532,7 @@ enum evaluate_group { GROUP_AUTO, GROUP_FIXED, GROUP_JOINT };
 enum alternate_augment { AUGMENT_ALL, AUGMENT_ROUNDS };
 enum alternate_actions { ACTIONS_BEST, ACTIONS_DRAWN };
 enum train_keep { KEEP_AUTO, KEEP_NEVER, KEEP_ALWAYS };
+enum train_reduce { REDUCE_TREE, REDUCE_FREE };
 enum train_masks { MASKS_BERNOULLI, MASKS_EXACT };
 
 #endif

@@ -176,7 +176,7 @@ static struct gradients run_update(struct run *run) {
   reconstructor_forward(reconstructor, images);
   loss_run(&fitting_of(training)->loss, &target, reconstructor->output, reconstructor->output_gradient, images,
            1.0 / (double)images);
-  reconstructor_backward(reconstructor, images);
+  reconstructor_backward(reconstructor, images, images);
   found.last = read_gradients(run, reconstructor->graph);
   struct tau_steps steps = {.tau = training_tau(training)};
   for (steps.step = steps.tau->steps; steps.step; steps.step--) {

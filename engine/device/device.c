@@ -414,6 +414,10 @@ bool device_has_room(const struct device *device, size_t bytes, const char *what
   return room_for(bytes + room_for_kernels(), all, error);
 }
 
+struct shards device_shards(const struct device *device) {
+  return (struct shards){device->shards ? device->shards : ranks_count(device->ranks), device->ranks};
+}
+
 cl_mem device_buffer(struct device *device, size_t bytes, const char *what, struct error *error) {
   cl_int code = CL_SUCCESS;
   cl_mem buffer = NULL;

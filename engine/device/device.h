@@ -10,6 +10,7 @@
 #ifndef L2SR_ENGINE_DEVICE_H
 #define L2SR_ENGINE_DEVICE_H
 
+#include "engine/base/shards.h"
 #include "engine/base/error.h"
 #include "engine/base/log.h"
 
@@ -47,6 +48,8 @@ struct compiling {
 };
 
 struct device {
+  struct ranks *ranks; /* of which this device is one's; NULL: it is alone */
+  uint32_t shards;     /* that batches are summed by (engine/base/shards.h); 0: one a rank */
   cl_context context;
   cl_device_id id;
   cl_command_queue queue;
@@ -76,6 +79,9 @@ void device_close(struct device *device);
 
 /* Waits for everything enqueued and returns a sticky failure. */
 bool device_finish(struct device *device, struct error *error);
+
+/* How batches are shared out. */
+struct shards device_shards(const struct device *device);
 
 /* Waits for everything enqueued, and times the launches after it, by another queue; NULL: no more. */
 bool device_profile(struct device *device, struct profile *profile, struct error *error);

@@ -41,11 +41,14 @@ static const struct system zero = {.name = "zero_gradients",
 static bool next_part(struct world *world, void *context, size_t turn) {
   struct training *training = context;
   struct fitting *fitting = training->own;
-  struct pass pass;
-  if (!pass_take(&pass, turn, fitting->count, training->reconstructor.batch)) return false;
+  struct shard_pass pass;
+  const struct shards shards = device_shards(training->device);
+  if (!shards_take(&shards, &pass, turn, fitting->count, training->reconstructor.batch)) return false;
   fitting->done = pass.first;
+  graph_set_shards(training->reconstructor.graph, pass.shard, pass.each);
+  if (fitting->sampler.graph) graph_set_shards(fitting->sampler.graph, pass.shard, pass.each);
   if (fitting->sampler.sample) *fitting->sampler.sample = fit_sample(training);
-  minibatch_select(&fitting->train, fitting->first + pass.first, pass.images);
+  minibatch_select(&fitting->train, fitting->first + pass.first, pass.rows);
   (void)world;
   return true;
 }
@@ -55,7 +58,10 @@ static const struct system repeat_parts = {
 
 static void run_backward(struct world *world, void *context) {
   struct training *training = context;
-  reconstructor_backward(&training->reconstructor, world_rows(world, TABLE_ENV));
+  size_t images = world_rows(world, TABLE_ENV);
+  /* the same scale for all parts of an update where their sums are the same */
+  bool parted = device_shards(training->device).all > 1;
+  reconstructor_backward(&training->reconstructor, images, parted ? fitting_of(training)->count : images);
 }
 
 /* What made the input learns by BATCH.input_gradient: fit_fill_update adds it. */

@@ -59,6 +59,11 @@ void rollout_add_gradient(struct rollout *rollout, struct schedule *schedule);
   (SET(ROLLOUT_centred) | SET(ROLLOUT_advantage) | SET(ROLLOUT_return) | SET(ROLLOUT_last_value) |           \
    SET(ROLLOUT_order) | SET(ROLLOUT_terms) | SET(ROLLOUT_normalised))
 
+/* What scans leave in a rollout's rows, which ranks share. */
+#define ROLLOUT_SHARED                                                                                       \
+  (SET(ROLLOUT_slice) | SET(ROLLOUT_action) | SET(ROLLOUT_log_prob) | SET(ROLLOUT_value) |                    \
+   SET(ROLLOUT_reward) | SET(ROLLOUT_done))
+
 extern const struct system *const rollout_systems[];
 
 #endif

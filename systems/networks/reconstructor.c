@@ -345,14 +345,14 @@ static void run_backward_sum(struct reconstructor *reconstructor, size_t images,
 
 static const char *const NOT_TO_TRAIN = "the network was not opened to train";
 
-void reconstructor_backward(struct reconstructor *reconstructor, size_t images) {
+void reconstructor_backward(struct reconstructor *reconstructor, size_t images, size_t of) {
   cl_mem input = reconstructor->input_gradient;
   REQUIRE(reconstructor->output_gradient, "%s", NOT_TO_TRAIN);
   watch_touch(&reconstructor->watch, SET(BATCH_output_gradient), input ? SET(BATCH_input_gradient) : 0);
   if (reconstructor->setup.complex)
     run_backward_sum(reconstructor, images, input);
   else
-    path_backward(&reconstructor->network.path, images, (double)(images * reconstructor->pixels), input);
+    path_backward(&reconstructor->network.path, images, (double)(of * reconstructor->pixels), input);
 }
 
 void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images, bool input) {

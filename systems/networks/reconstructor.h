@@ -98,7 +98,7 @@ struct reconstructor_inputs reconstructor_inputs(const struct reconstructor *rec
 void reconstructor_view(struct reconstructor *reconstructor, size_t images);
 void reconstructor_forward(struct reconstructor *reconstructor, size_t images);
 /* Goes back from output_gradient of the images of the last forward; adds into the gradients of the parameters. */
-void reconstructor_backward(struct reconstructor *reconstructor, size_t images);
+void reconstructor_backward(struct reconstructor *reconstructor, size_t images, size_t of);
 /* Goes back from a gradient of any size, which need not be a mean loss's; without `input` the gradient of the
  * input means nothing. */
 void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images, bool input);

@@ -398,6 +398,16 @@ bool run_open(struct run_files *run, bool resume, run_reader *read, void *contex
   return good;
 }
 
+bool run_follow(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error) {
+  struct arena *arena = arena_open();
+  const char *last = run_path(run, arena, "last.h5");
+  struct lengths lengths;
+  bool good = !resume || !file_is_there(last) || go_on(run, last, &lengths, read, context, error);
+  run->folder = NULL;
+  arena_close(arena);
+  return good;
+}
+
 bool run_has_best(const struct run_files *run, bool is_last, struct error *error) {
   struct arena *arena = arena_open();
   const char *best = run_path(run, arena, "best.h5");

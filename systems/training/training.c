@@ -3,6 +3,7 @@
 
 #include "engine/base/log.h"
 #include "systems/networks/checkpoint.h"
+#include "systems/training/rank_card.h"
 #include "systems/scan/slice_cache.h"
 
 #include <string.h>
@@ -261,13 +262,25 @@ static bool open_files(struct training *training, struct error *error) {
 
 /* ---- all ----------------------------------------------------------------------------------------------- */
 
+/* How its updates are cut; where nobody counts on the order of sums, into as many parts as there are ranks. */
+static bool set_shards(struct training *training, struct error *error) {
+  uint32_t shards = training->options->train.shards, ranks = ranks_count(training->device->ranks);
+  if (shards & (shards - 1))
+    return fail_usage(error, "train.shards is %u; it must be 1, 2, 4 ... 64: they are summed two by two", shards);
+  if (ranks > shards)
+    return fail_usage(error, "%u ranks, and train.shards is %u: a rank takes one at least; start fewer ranks, or set it to "
+                      "%u, with which an update has other bytes", ranks, shards, ranks);
+  training->device->shards = training->options->train.reduce == REDUCE_FREE ? ranks : shards;
+  return true;
+}
+
 static bool open_all(struct training *training, struct error *error) {
   const struct task *task = training->task;
-  return training_check(task, training->device, training->options, training->config.round + 1, error) &&
+  return set_shards(training, error) && training_check(task, training->device, training->options, training->config.round + 1, error) &&
          open_data(training, error) && open_networks(training, error) && task->open(training, error) &&
          open_lists(training, error) && trainer_open_history(training, error) &&
          begin_networks(training, error) && open_files(training, error) &&
-         device_finish(training->device, error);
+         device_finish(training->device, error) && rank_card_compare(&training->run, training->done, error);
 }
 
 bool training_open(struct training *training, struct device *device, const struct options *options,
@@ -303,6 +316,7 @@ bool training_stage(struct device *device, const struct options *options,
     good = (!config->opened || config->opened(training, config->stage, error)) &&
            trainer_run(training, error) &&
            (!config->ended || config->ended(training, config->stage, error));
+    ranks_meet(good ? device->ranks : NULL); /* the next stage reads what the first rank has written */
     training_close(training);
   }
   arena_close(arena);

@@ -35,7 +35,7 @@ static bool check_plugin(const struct call *call, struct error *error) {
 }
 
 static bool open_device(struct call *call, struct device *device, struct error *error) {
-  const char *select = call_flag(call, "device"), *path = call_flag(call, "plugin");
+  const char *select = call->device ? call->device : call_flag(call, "device"), *path = call_flag(call, "plugin");
   if (!check_plugin(call, error)) return false;
   call->plugin = path ? ARENA_NEW(call->arena, struct plugin, 1) : NULL;
   if (path && !plugin_open(call->plugin, path, call->arena, error)) return false;
@@ -49,6 +49,7 @@ bool call_on_device(struct call *call, call_work *work, struct error *error) {
   struct device device;
   if (!open_device(call, &device, error)) return false;
   log_info("device %s, %s", device.facts.name, device.facts.platform);
+  device.ranks = call->ranks;
   bool good = fft_library_open(error);
   if (good) {
     good = work(call, &device, error);

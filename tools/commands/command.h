@@ -34,6 +34,9 @@ struct call {
   } given[GIVEN_MOST];
   int given_count;
   struct plugin *plugin; /* of --plugin, while the device is open; NULL: none */
+  char *const *words; /* the program's own arguments */
+  struct ranks *ranks; /* of which this process is one; NULL: it is alone */
+  const char *device; /* to open in place of --device's; NULL: that */
   void *own;  /* the command's own values for its work on the device */
   int status; /* exit status when run returns true: 0, or 1 for "differs" */
 };

@@ -1,0 +1,13 @@
+/* Which device a rank opens. */
+#ifndef L2SR_TOOLS_RANKS_DEVICES_H
+#define L2SR_TOOLS_RANKS_DEVICES_H
+
+#include "tools/commands/command.h"
+
+/* Takes this process among its ranks, where a launcher has started some: each opens the device of its place on the host,
+ * among those of --devices, or --device's; without either among all GPUs, where there are none among all devices, one
+ * after the other and from the first again. Where --devices names several and no launcher started this, starts a rank for
+ * each and does not return. Ranks but the first are silent. */
+bool devices_join(struct call *call, struct ranks *known, struct error *error);
+
+#endif
