@@ -19,30 +19,32 @@ policy: {channels: 2, pools: 1, hidden: 8}
 world: {envs: 4}
 train: {epochs: 2, batch: 5, log_every: 2}
 learn: {scans: 12, steps: 72, validations: 1, log_every: 1}
-tau: {steps: 2}
 Y
 run "phantom" "$l2sr" phantom data --train 2 --val 1 --test 0 --slices 4 --size 32 --rows 32 --columns 32
 
 # numbers FOLDER: the log without its times, parameters' digests among it
 numbers() { sed 's/,"[a-z]*_per_second.*//' "$1/log.jsonl"; }
 
-# same METHOD FOLDER: the log of a stage, of each of 2 and 4 ranks what it is of one
+# same METHOD FOLDER RANKS...: the log of a stage, of so many ranks what it is of one
 same() {
-  what="$1 by one rank"
-  run "$what" "$l2sr" train scene --method "$1" --output "$1"
-  for ranks in 2 4; do
-    run "$1 by $ranks ranks" $starts -n $ranks "$l2sr" train scene --method "$1" --output "$1_$ranks"
+  method=$1
+  stage=$1/$2
+  shift 2
+  run "$method by one rank" "$l2sr" train scene --method "$method" --output "$method"
+  numbers "$stage" >one
+  for ranks; do
+    run "$method by $ranks ranks" $starts -n "$ranks" "$l2sr" train scene --method "$method" --output by_$ranks/$method
     says err "rank 0 of $ranks waited for others"
     tried=$((tried + 1))
-    numbers "$1/$2" >one
-    numbers "$1_$ranks/$2" | cmp -s - one || complain "$1: $ranks ranks write other numbers than one: $(numbers "$1_$ranks/$2" | diff - one)"
+    numbers by_$ranks/$stage | cmp -s - one ||
+      complain "$method: $ranks ranks write other numbers than one: $(numbers by_$ranks/$stage | diff - one)"
   done
   tried=$((tried + 1))
-  grep -q '"parameters":"[0-9a-f]*"' one || complain "$1: its log has no digest"
+  grep -q '"parameters":"[0-9a-f]*"' one || complain "$method: its log has no digest"
 }
-same reconstructor .
-same l2s policy_1
-same tau_step .
+same reconstructor . 2 4
+same l2s policy_1 2 4
+same loupe . 4
 no_part "trainings"
 
 # A rank is killed once there is a checkpoint; the launcher's own processes stay.
