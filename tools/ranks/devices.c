@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { DEVICES_MOST = 256 };
-
 struct found {
   size_t all, gpus, gpu[DEVICES_MOST];
 };
@@ -25,7 +23,7 @@ static size_t find_all(size_t place[DEVICES_MOST]) {
   return found.gpus ? found.gpus : found.all;
 }
 
-static bool read_places(const char *text, size_t place[DEVICES_MOST], size_t *count, struct error *error) {
+bool devices_read(const char *text, size_t place[DEVICES_MOST], size_t *count, struct error *error) {
   char word[32];
   uint32_t number;
   if (!text || !strcmp(text, "all")) {
@@ -53,7 +51,7 @@ bool devices_join(struct call *call, struct ranks *known, struct error *error) {
   if (!call->ranks && !devices) return true;
   if (ranks_number(call->ranks)) be_silent();
   if (device) return true; /* the same word on every rank */
-  if (!read_places(devices, place, &count, error)) return false;
+  if (!devices_read(devices, place, &count, error)) return false;
   if (!call->ranks && count > 1) return ranks_start((uint32_t)count, call->words, error);
   call->device = arena_text(call->arena, "%zu", place[ranks_count(call->ranks) > 1 ? call->ranks->place % count : 0]);
   return true;

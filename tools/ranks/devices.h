@@ -4,6 +4,10 @@
 
 #include "tools/commands/command.h"
 
+enum { DEVICES_MOST = 256 };
+/* Places in the list of devices that `text` names: all (also NULL), or as 0,1. */
+bool devices_read(const char *text, size_t place[DEVICES_MOST], size_t *count, struct error *error);
+
 /* Takes this process among its ranks, where a launcher has started some: each opens the device of its place on the host,
  * among those of --devices, or --device's; without either among all GPUs, where there are none among all devices, one
  * after the other and from the first again. Where --devices names several and no launcher started this, starts a rank for
