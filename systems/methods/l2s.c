@@ -236,6 +236,7 @@ static bool open_state(struct training *training, struct error *error) {
                          error) ||
       !policy_task_count_choices(training, error) || !clone_open(training, error))
     return false;
+  learning->rollout.words = learning->policy.order; /* an update shuffles it anew */
   if (!training->config.round) warn_of_schedules(training->options);
   count_rollouts(training);
   number_scans(training);

@@ -133,8 +133,7 @@ static void run_share(struct world *world, void *context) {
   const struct rollout *rollout = context;
   struct ranks *ranks = world_device(world)->ranks;
   size_t first, end = ranks_rows(ranks, rollout->scans, &first);
-  struct arena *arena = arena_open();
-  uint32_t *words = ARENA_NEW(arena, uint32_t, rollout->rows);
+  uint32_t *words = rollout->words;
   for (unsigned c = 0; c < world_schema(world)->component_count; c++) {
     if (!(ROLLOUT_SHARED & SET(c))) continue;
     world_read(world, c, 0, rollout->rows, words);
@@ -143,7 +142,6 @@ static void run_share(struct world *world, void *context) {
     ranks_unite(ranks, words, rollout->rows * sizeof *words);
     world_write(world, c, 0, rollout->rows, words);
   }
-  arena_close(arena);
 }
 
 static const struct system share_rollout = {.name = "share_rollout",

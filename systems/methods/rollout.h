@@ -17,6 +17,7 @@ struct rollout {
   bool keeps;                    /* rollout_can_keep: the policy's activations stay for the update */
   bool normalises;               /* advantages, within every update */
   enum learn_baseline baseline;  /* what advantages are measured against */
+  uint32_t *words; /* room for `rows` of them, where ranks share the scans out */
   struct scan_group group;       /* its members: scans in a row that share a slice; 0 or 1: each has its own */
   struct policy_update update;   /* the weights of the loss; columns are filled in a step */
   /* What follows: */

@@ -11,7 +11,6 @@
 #include "tools/bench/bench.h"
 #include "tools/commands/command.h"
 #include "tools/ranks/devices.h"
-#include "tools/ranks/ranks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -265,9 +264,7 @@ static bool check_inference(const struct options *options, struct error *error) 
 /* Each on the device of its place on the host; the first prints. */
 static bool run_ranks(struct call *call, call_work *run, struct error *error) {
   struct ranks known;
-  if (!devices_join(call, &known, error) || !call_on_device(call, run, error)) return false;
-  ranks_leave(call->ranks);
-  return true;
+  return devices_join(call, &known, error) && devices_leave(call, call_on_device(call, run, error), error);
 }
 
 static bool run_bench(struct call *call, struct error *error) {

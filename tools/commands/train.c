@@ -5,7 +5,6 @@
 #include "tools/commands/command.h"
 #include "tools/draw/curves.h"
 #include "tools/ranks/devices.h"
-#include "tools/ranks/ranks.h"
 
 #include <math.h>
 #include <string.h>
@@ -91,7 +90,7 @@ static bool train(struct call *call, struct device *device, struct error *error)
                                  .context = &telling,
                                  .kernel_folder = call_flag(call, "kernels")};
   double start = clock_work();
-  if (!method_train(device, &call->options, &config, error)) return ranks_name(device->ranks, device->facts.name, error);
+  if (!method_train(device, &call->options, &config, error)) return false;
   if (device->ranks) tell_waiting(device->ranks, clock_work() - start);
   return true;
 }
@@ -115,9 +114,7 @@ static bool run_train(struct call *call, struct error *error) {
   struct ranks known;
   if (!devices_join(call, &known, error)) return false;
   say_new(call);
-  if (!call_on_device(call, train, error)) return false;
-  ranks_leave(call->ranks);
-  return true;
+  return devices_leave(call, call_on_device(call, train, error), error);
 }
 
 static const struct flag flags[] = {

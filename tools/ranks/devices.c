@@ -56,3 +56,9 @@ bool devices_join(struct call *call, struct ranks *known, struct error *error) {
   call->device = arena_text(call->arena, "%zu", place[ranks_count(call->ranks) > 1 ? call->ranks->place % count : 0]);
   return true;
 }
+
+bool devices_leave(struct call *call, bool good, struct error *error) {
+  if (!good) return ranks_name(call->ranks, call->device ? call->device : call_flag(call, "device"), error);
+  ranks_leave(call->ranks);
+  return true;
+}

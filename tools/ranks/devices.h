@@ -13,5 +13,7 @@ bool devices_read(const char *text, size_t place[DEVICES_MOST], size_t *count, s
  * after the other and from the first again. Where --devices names several and no launcher started this, starts a rank for
  * each and does not return. Ranks but the first are silent. */
 bool devices_join(struct call *call, struct ranks *known, struct error *error);
+/* After the work, good or not: waits for the other ranks, or names this one in what is refused. Returns `good`. */
+bool devices_leave(struct call *call, bool good, struct error *error);
 
 #endif

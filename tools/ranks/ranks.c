@@ -61,7 +61,7 @@ bool ranks_name(const struct ranks *ranks, const char *device, struct error *err
   if (!ranks) return false;
   gethostname(host, sizeof host - 1);
   if (ranks->rank) sleep(2);
-  return fail_in(error, "rank %u on %s, %s", ranks->rank, host, device);
+  return fail_in(error, "rank %u on %s, device %s", ranks->rank, host, device);
 }
 
 /* ---- starting them ------------------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@
  * a process that ends without ranks_leave ends them all. */
 bool ranks_join(struct ranks *known, struct ranks **ranks, struct error *error);
 void ranks_leave(struct ranks *ranks); /* NULL allowed; waits for all */
-/* Puts rank, host and device in front of what is refused. */
+/* Puts rank, host and device in front of what is refused; returns false. */
 bool ranks_name(const struct ranks *ranks, const char *device, struct error *error);
 
 /* Starts `count` ranks of this program with those words on this host, by the mpirun on PATH, in place of this process.
