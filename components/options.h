@@ -228,10 +228,11 @@ enum option_concern {
     "units of a training (updates, rollouts, actions) between two digests of the parameters in its log, "    \
     "beside those at validations; 0: those alone", CONCERNS_PLACE)                                           \
   X(train, U32, batch, "16", 1, 65536, NULL, "slices in an update")                                          \
-  X(train, U32, shards, "8", 1, 64, NULL,                                                                    \
+  X(train, U32, shards, "0", 0, 64, NULL,                                                                    \
     "parts of an update whose sums are taken one after the other and then two by two, so that as many ranks " \
-    "or fewer (mpirun) give the same bytes: 1, 2, 4 ... 64. A shard has the rows of an update over this, "   \
-    "rounded up; the last ones have fewer, or none")                                                         \
+    "(mpirun) or fewer give the same bytes: 1, 2, 4 ... 64. A shard has the rows of an update over this, "   \
+    "rounded up; the last ones have fewer, or none. 0: 1 for one rank, 8 for several, and what a training "  \
+    "that goes on has", CONCERNS_PLACE)                                                                      \
   X(train, CHOICE, reduce, "tree", 0, 0, "tree|free",                                                        \
     "tree: the order of train.shards. free: ranks sum what they hold as it comes: other bytes for another "  \
     "number of ranks")                                                                                       \

@@ -108,7 +108,8 @@ static void size_weights_launch(struct blocks *blocks, struct block_layer *layer
   struct block_weights *call = &layer->weights_run;
   weights_tile(blocks, layer, call);
   size_t groups = (size_t)((layer->in / call->in_block) * (layer->out / call->out_block));
-  call->parts = 2 * blocks->device->facts.units / groups;
+  size_t filled = 2 * blocks->device->facts.units / groups;
+  call->parts = filled ? filled : 1;
   size_t most = graph_parts_most(blocks->graph, call->parts, weights_tiles(layer, call, blocks->batch), blocks->batch);
   take_at_least(&blocks->part_bytes, most * (size_t)(layer->in * layer->out * 9) * 4);
 }
@@ -364,7 +365,7 @@ static void run_weights(struct blocks *blocks, const struct block_layer *layer, 
   const struct block_layer *second = layer->second >= 0 ? &blocks->layer[layer->second] : NULL;
   const struct block_weights *call = &layer->weights_run;
   cl_mem activation = second ? blocks->up : layer->first_pooled ? first->pooled : first->full;
-  size_t each = weights_tiles(layer, call, cut->each), parts = graph_parts(blocks->graph, call->parts, each);
+  size_t each = weights_tiles(layer, call, cut->each), parts = graph_parts(blocks->graph, call->parts, cut->each, each);
   size_t groups = cut->shards * parts * (size_t)((layer->in / call->in_block) * (layer->out / call->out_block));
   if (second)
     kernel_variant_run(

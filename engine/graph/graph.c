@@ -311,14 +311,19 @@ size_t graph_at(const struct graph_cut *cut, const struct parameter *parameter) 
   return cut->before + parameter->offset;
 }
 
-size_t graph_parts(const struct graph *graph, size_t wanted, size_t most) {
-  size_t parts = divide_up(wanted, graph->shards.all);
+enum { SHARD_FILLS = 128 }; /* images of a shard that are work for a whole device */
+
+/* Of the images of a shard alone, whatever else is computed with it: then sums have the same order. Rounded down, or groups
+ * that a device runs at once would be followed by a few more. */
+size_t graph_parts(const struct graph *graph, size_t wanted, size_t each, size_t most) {
+  size_t share = wanted / graph->shards.all, large = each < SHARD_FILLS ? wanted * each / SHARD_FILLS : wanted;
+  size_t parts = share > large ? share : large;
   return parts > most ? most : parts < 1 ? 1 : parts;
 }
 
 size_t graph_parts_most(const struct graph *graph, size_t wanted, size_t most, size_t images) {
-  size_t shards = graph->shards.held > images ? images : graph->shards.held;
-  return shards * graph_parts(graph, wanted, most);
+  size_t held = graph->shards.held, parts = held > 1 ? wanted * (images / SHARD_FILLS + 2) + held : wanted;
+  return parts > most ? most : parts < 1 ? 1 : parts;
 }
 
 void graph_tell(const struct graph *graph, enum graph_effect effect) {

@@ -356,9 +356,9 @@ struct graph_cut {
 };
 struct graph_cut graph_cut(const struct graph *graph, size_t images);
 size_t graph_at(const struct graph_cut *cut, const struct parameter *parameter);
-/* Pieces of a shard's work that fill a device, of `wanted` for a whole batch; of `most` at most, 1 at least. */
-size_t graph_parts(const struct graph *graph, size_t wanted, size_t most);
-/* The most of them that a pass of so many images has, where one has `most`. */
+/* Pieces of a shard's work, of `each` images, where `wanted` of them fill a device; of `most` at most, 1 at least. */
+size_t graph_parts(const struct graph *graph, size_t wanted, size_t each, size_t most);
+/* The most that a pass of so many images has of them; `most`: of what is cut. */
 size_t graph_parts_most(const struct graph *graph, size_t wanted, size_t most, size_t images);
 #define SHARD_ARGS(cut, parameter)                                                                           \
   arg_u32((uint32_t)graph_at(&(cut), parameter)), arg_u32((uint32_t)(cut).stride)

@@ -63,7 +63,7 @@ static size_t scratch_conv(const struct graph *graph, tensor out, size_t images)
 static void backward_weight(struct graph *graph, const struct node *node, const struct sizes *s) {
   const struct parameter *weight = &graph->parameter[node->weight];
   const struct graph_cut cut = graph_cut(graph, graph->images);
-  size_t lines = graph->images * s->height, each = cut.each * s->height, parts = graph_parts(graph, wanted_parts(s), each);
+  size_t lines = graph->images * s->height, each = cut.each * s->height, parts = graph_parts(graph, wanted_parts(s), cut.each, each);
   kernel_run(graph->kernels, "conv_weight", cut.shards * parts * divide_up(s->outputs, 2) * s->inputs,
              ARGS(graph_arg(ARG_IN, graph_node(graph, node->input[0])->value),
                   graph_arg(ARG_IN, node->gradient), graph_arg(ARG_OUT, node->scratch), SIZE_ARGS(*s),

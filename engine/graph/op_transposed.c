@@ -55,7 +55,7 @@ static size_t scratch_transposed(const struct graph *graph, tensor out, size_t i
 static void backward_weight(struct graph *graph, const struct node *node, const struct sizes *s) {
   const struct parameter *weight = &graph->parameter[node->weight];
   const struct graph_cut cut = graph_cut(graph, graph->images);
-  size_t lines = graph->images * s->height, each = cut.each * s->height, parts = graph_parts(graph, wanted_parts(s), each);
+  size_t lines = graph->images * s->height, each = cut.each * s->height, parts = graph_parts(graph, wanted_parts(s), cut.each, each);
   kernel_run(graph->kernels, "transposed_weight", cut.shards * parts * s->inputs * s->outputs,
              ARGS(graph_arg(ARG_IN, graph_source(graph, node, 0)->value), graph_arg(ARG_IN, node->gradient),
                   graph_arg(ARG_OUT, node->scratch), SIZE_ARGS(*s), arg_u32((uint32_t)lines),

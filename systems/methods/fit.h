@@ -112,7 +112,7 @@ extern const struct log_curve fit_curves[];
 #define FIT_READS                                                                                            \
   "data.", "import.", "data.augment", "world.", "network.", "reconstruct.method", "varnet.", "train.batch", "train.loss", "train.optimiser",             \
       "train.rate", "train.schedule", "train.rate_factor", "train.rate_every", "train.milestones",           \
-      "train.clip", "train.weight_decay", "train.shards", "train.reduce"
+      "train.clip", "train.weight_decay", "train.reduce"
 /* Places of its lists. */
 enum fit_list {
   FIT_OPENED,

@@ -196,7 +196,7 @@ static size_t scratch_consistency(const struct graph *graph, tensor out, size_t 
 
 static void backward_step(struct graph *graph, const struct node *node) {
   const struct graph_cut cut = graph_cut(graph, graph->images);
-  size_t each = cut.each * lines(graph, node), parts = graph_parts(graph, STEP_PARTS, each);
+  size_t each = cut.each * lines(graph, node), parts = graph_parts(graph, STEP_PARTS, cut.each, each);
   kernel_run(graph->kernels, "consistency_step", cut.shards * parts,
              ARGS(value_of(graph, node, 0), value_of(graph, node, 1), value_of(graph, node, 2),
                   graph_arg(ARG_IN, node->gradient), graph_arg(ARG_OUT, node->scratch), LINE_ARGS,

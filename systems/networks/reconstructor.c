@@ -319,9 +319,9 @@ static void run_backward_level(struct reconstructor *reconstructor, size_t image
                   arg_buffer(ARG_INOUT, ELEMENT_U32, reconstructor->level), arg_u32((uint32_t)count)));
   if (reconstructor->setup.complex) widen_level(reconstructor);
   apply_level(reconstructor, network->output_gradient, count, false);
-  apply_level(reconstructor, graph->gradients, graph->elements, false);
+  apply_level(reconstructor, graph->gradients, graph->elements * graph->shards.held, false);
   path_backward(&reconstructor->network.path, images, 1, input);
-  apply_level(reconstructor, graph->gradients, graph->elements, true);
+  apply_level(reconstructor, graph->gradients, graph->elements * graph->shards.held, true);
   if (input) apply_level(reconstructor, network->input_gradient, count * channels_in(reconstructor), true);
 }
 

@@ -2,6 +2,7 @@
 
 #include "engine/base/hash.h"
 #include "engine/base/ranks.h"
+#include "engine/files/scene.h"
 #include "systems/data/dataset.h"
 
 #include <stdlib.h>
@@ -32,6 +33,7 @@ static void put_scene(struct rank_card *card, const struct options *options) {
     if (row->concerns != CONCERNS_PLACE)
       fprintf(memory, "%s.%s: %s\n", row->section, row->name, option_text(row, options, arena));
   }
+  if (memory) fprintf(memory, "train.shards: %u\n", options->train.shards);
   if (memory) fclose(memory);
   if (memory) put_hash(card->scene, text, size);
   free(text);
@@ -94,4 +96,46 @@ bool rank_card_compare(const struct run_files *run, uint64_t done, struct error 
   for (size_t r = 1; good && r < count; r++) good = compare(&card[r], &card[0], r, error);
   arena_close(arena);
   return good;
+}
+
+/* ---- shards -------------------------------------------------------------------------------------------- */
+
+enum { SCENE_MOST = 1 << 16, SHARDS_OF_RANKS = 8 };
+
+/* 0: there is no checkpoint. Those of before have updates of one. */
+static bool read_shards(const char *path, uint32_t *shards, struct arena *arena, struct error *error) {
+  struct store *store;
+  char *scene = arena_new(arena, SCENE_MOST);
+  *shards = 0;
+  if (!file_is_there(path)) return true;
+  if (!store_open(&store, path, error)) return fail_in(error, "cannot go on");
+  const char *value = store_text(store, "scene", scene, SCENE_MOST) ? scene_value(scene, "train", "shards", arena) : NULL;
+  store_close(store);
+  if (!value || !option_whole(value, 1, RANKS_MOST, shards)) *shards = 1;
+  return true;
+}
+
+static bool check_shards(uint32_t shards, uint32_t ranks, uint32_t before, struct error *error) {
+  if (shards & (shards - 1))
+    return fail_usage(error, "train.shards is %u; it must be 1, 2, 4 ... %d: they are summed two by two", shards, RANKS_MOST);
+  if (before && shards != before)
+    return fail_usage(error,
+                      "train.shards is %u, and what it goes on from has %u, with which updates have other bytes; leave it out, "
+                      "or use another train.output",
+                      shards, before);
+  if (ranks <= shards) return true;
+  return fail_usage(error, "%u ranks were started, and train.shards is %u%s: a rank takes one at least; start %u or fewer%s", ranks,
+                    shards, before ? ", as what it goes on from has it" : "", shards, before ? "" : ", or set it to 0");
+}
+
+bool rank_card_shards(const struct options *options, const struct ranks *ranks, const char *folder, bool resume,
+                      uint32_t *shards, struct error *error) {
+  struct arena *arena = arena_open();
+  uint32_t before = 0, count = ranks_count(ranks);
+  bool good = !folder || !resume || read_shards(arena_text(arena, "%s/last.h5", folder), &before, arena, error);
+  arena_close(arena);
+  if (!good) return false;
+  *shards = options->train.shards;
+  if (!*shards) *shards = before ? before : count > SHARDS_OF_RANKS ? count : count > 1 ? SHARDS_OF_RANKS : 1;
+  return check_shards(*shards, count, before, error);
 }

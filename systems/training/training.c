@@ -262,21 +262,23 @@ static bool open_files(struct training *training, struct error *error) {
 
 /* ---- all ----------------------------------------------------------------------------------------------- */
 
-/* How its updates are cut; where nobody counts on the order of sums, into as many parts as there are ranks. */
+/* How its updates are cut; where nobody counts on the order of sums, into as many parts as there are ranks. Checkpoints keep
+ * the number. */
 static bool set_shards(struct training *training, struct error *error) {
-  uint32_t shards = training->options->train.shards, ranks = ranks_count(training->device->ranks);
-  if (shards & (shards - 1))
-    return fail_usage(error, "train.shards is %u; it must be 1, 2, 4 ... 64: they are summed two by two", shards);
-  if (ranks > shards)
-    return fail_usage(error, "%u ranks, and train.shards is %u: a rank takes one at least; start fewer ranks, or set it to "
-                      "%u, with which an update has other bytes", ranks, shards, ranks);
-  training->device->shards = training->options->train.reduce == REDUCE_FREE ? ranks : shards;
+  const struct training_config *config = &training->config;
+  struct options *own = ARENA_NEW(training->arena, struct options, 1);
+  struct device *device = training->device;
+  *own = *training->options;
+  if (!rank_card_shards(own, device->ranks, config->folder, config->resume, &own->train.shards, error)) return false;
+  device->shards = own->train.reduce == REDUCE_FREE ? ranks_count(device->ranks) : own->train.shards;
+  training->options = own;
   return true;
 }
 
 static bool open_all(struct training *training, struct error *error) {
   const struct task *task = training->task;
-  return set_shards(training, error) && training_check(task, training->device, training->options, training->config.round + 1, error) &&
+  return set_shards(training, error) &&
+         training_check(task, training->device, training->options, training->config.round + 1, error) &&
          open_data(training, error) && open_networks(training, error) && task->open(training, error) &&
          open_lists(training, error) && trainer_open_history(training, error) &&
          begin_networks(training, error) && open_files(training, error) &&

@@ -30,7 +30,7 @@ same() {
   method=$1
   stage=$1/$2
   shift 2
-  run "$method by one rank" "$l2sr" train scene --method "$method" --output "$method"
+  run "$method by one rank" "$l2sr" train scene --set train.shards=8 --method "$method" --output "$method"
   numbers "$stage" >one
   for ranks; do
     run "$method by $ranks ranks" $starts -n "$ranks" "$l2sr" train scene --method "$method" --output by_$ranks/$method
@@ -64,10 +64,16 @@ tried=$((tried + 1))
 epochs=$((done + 2))
 run "going on by 4 ranks" $starts -n 4 "$l2sr" train scene --epochs $epochs --output killed --resume
 says err 'going on from'
-run "never stopped" "$l2sr" train scene --epochs $epochs --output whole
+run "never stopped" "$l2sr" train scene --set train.shards=8 --epochs $epochs --output whole
 tried=$((tried + 1))
 numbers whole >one
 numbers killed | cmp -s - one || complain "$what: it went on with other numbers than a training that was never stopped"
+
+run "one rank goes on too" "$l2sr" train scene --epochs $((epochs + 1)) --output killed --resume
+run "one more" "$l2sr" train scene --epochs $((epochs + 1)) --output whole --resume
+tried=$((tried + 1))
+numbers whole >one
+numbers killed | cmp -s - one || complain "$what: one rank went on with other numbers"
 
 # ends TEXT COMMAND...: it fails with a line of l2sr that holds the text
 ends() {
@@ -81,11 +87,13 @@ ends() {
 ends '3 ranks were started; there must be 1, 2, 4' $starts -n 3 "$l2sr" train scene --output refused
 ends 'train.method lbcs trains on one device (stage mask), and 2 ranks were started' $starts -n 2 "$l2sr" train scene \
   --method lbcs --output refused
-ends '2 ranks, and train.shards is 1: a rank takes one at least' $starts -n 2 "$l2sr" train scene --set train.shards=1 \
+ends '2 ranks were started, and train.shards is 1: a rank takes one at least; start 1 or fewer, or set it to 0' $starts -n 2 "$l2sr" train scene --set train.shards=1 \
   --output refused
 ends "rank 1 on $(hostname) has the scene" $starts -n 1 "$l2sr" train scene --output other : -n 1 "$l2sr" train scene --seed 9 \
   --output other
 ends 'srun --mpi=pmix l2sr train SCENE' env SLURM_STEP_NUM_TASKS=4 "$l2sr" train scene --output refused
+ends 'train.shards is 4, and what it goes on from has 8' "$l2sr" train scene --set train.shards=4 --epochs 900 --output whole \
+  --resume
 ends 'train.shards is 3; it must be 1, 2, 4 ... 64' "$l2sr" train scene --set train.shards=3 --output refused
 
 # --devices starts them itself; on a host of one device both ranks share it
