@@ -101,6 +101,7 @@ linear_bias_backward(__global const float *restrict output_gradient, __global fl
                      uint each, uint outputs, uint at, uint stride, uint rows) {
   __local float scratch[64];
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  if (row >= rows) return;
   uint shard = row / outputs, output = row % outputs, last = min((shard + 1u) * each, images);
   float sum = 0.0f;
   for (uint image = shard * each + item; image < last; image += 64u) sum += output_gradient[image * outputs + output];
