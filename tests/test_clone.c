@@ -239,6 +239,7 @@ static void kept_activations_change_nothing(void **state) {
     set_options(&runs[k], CLONE_LBCS, NULL);
     runs[k].options.policy.channels = 16; /* 2 are too few for the fused path */
     runs[k].options.policy.batch = 64;
+    runs[k].options.policy.pools = 1;
     runs[k].options.learn.scans = 2; /* emulation is slow */
     runs[k].options.train.keep_activations = keeps[k];
     open_learning(&runs[k]);
