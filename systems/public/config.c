@@ -126,8 +126,12 @@ bool config_options(const struct l2sr_config *config, struct options *options, s
 }
 
 bool config_slices(const struct l2sr_config *config, struct slices_in_memory *slices, struct error *error) {
-  struct l2sr_slices own;
-  if (!config_copy(&own, config->slices, sizeof own, "l2sr_slices", error)) return false;
+  struct l2sr_slices own = {0};
+  /* programs of before this member, compiled anew, leave it 0 */
+  if (config->slices && !config->slices->bytes)
+    memcpy(&own, config->slices, offsetof(struct l2sr_slices, volume) + sizeof own.volume);
+  else if (!config_copy(&own, config->slices, sizeof own, "l2sr_slices", error))
+    return false;
   *slices = (struct slices_in_memory){own.values, own.count, own.coils, own.height, own.width, own.volume};
   return true;
 }

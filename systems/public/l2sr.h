@@ -152,7 +152,7 @@ enum l2sr_scoring {
  * [count][height][width]; or k-space [count][coils][height][width][2], real and imaginary parts, the zero
  * frequency at [height / 2][width / 2]. Images are cropped to data.size, as those of files are. */
 struct l2sr_slices {
-  size_t bytes; /* sizeof(struct l2sr_slices) */
+  size_t bytes; /* sizeof(struct l2sr_slices); 0: it ends with volume */
   const float *values;
   size_t count, coils; /* coils 0: images */
   size_t height, width;
