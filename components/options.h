@@ -123,7 +123,8 @@ enum option_concern {
   X(sampler, F64, gaussian_width, "0.15", 0.001, 10, NULL,                                                   \
     "standard deviation of variable_density_gaussian, as a fraction of N")                                   \
   X(sampler, TEXT, mask, "", 0, 0, NULL,                                                                     \
-    "file of the fixed mask: N values 0 or 1 (points: NxN) as text, or dataset mask of an HDF5 file")        \
+    "file of the fixed mask: N values 0 or 1 (points: NxN) as text, or dataset mask of an HDF5 file; "       \
+    "checkpoint of train.method straight_through for the samplers of that name")                             \
   X(sampler, TEXT, tau_step, "", 0, 0, NULL,                                                                 \
     "checkpoint of train.method tau_step: sampler and reconstructor of tau_step scans")                      \
   X(sampler, U32, candidates, "0", 0, 1024, NULL,                                                            \
@@ -211,14 +212,16 @@ enum option_concern {
   X(PGMRI, pgmri)                                                                                            \
   X(LOUPE, loupe)                                                                                            \
   X(TAU_STEP, tau_step)                                                                                      \
-  X(LBCS, lbcs)
+  X(LBCS, lbcs)                                                                                              \
+  X(STRAIGHT_THROUGH, straight_through)
 #define METHOD_CHOICE(enumerator, name) "|" #name
 #define METHOD_CHOICES (&(TRAIN_METHODS(METHOD_CHOICE))[1])
 #define TRAIN_OPTIONS(X)                                                                                     \
   X(train, CHOICE, method, "reconstructor", 0, 0, METHOD_CHOICES,                                            \
     "what to train: a reconstructor; a policy with one reward at the end (l2s), with its reconstructor in "  \
     "turn (l2sr), or PG-MRI's; a mask (loupe) or a sampler of several steps (tau_step) with its "            \
-    "reconstructor; a mask for a reconstructor, action by action (lbcs)")                                    \
+    "reconstructor; a mask for a reconstructor, action by action (lbcs); a policy through the reconstructor " \
+    "(straight_through)")                                                                                    \
   X(train, TEXT, output, "", 0, 0, NULL, "folder for checkpoints, logs and curves", CONCERNS_PLACE)          \
   X(train, TEXT, start, "", 0, 0, NULL,                                                                      \
     "checkpoint whose reconstructor is where the training of a reconstructor starts, with a new optimiser; " \
@@ -396,6 +399,17 @@ enum option_concern {
     "free actions that are tried in a step, drawn anew in every step; 0: all")                               \
   X(lbcs, U32, log_every, "1", 1, 1000000, NULL,                                                             \
     "actions between two lines of the log, each with a validation and a checkpoint")
+#define STRAIGHT_THROUGH_OPTIONS(X)                                                                          \
+  X(straight_through, U32, steps, "1", 1, 8, NULL,                                                           \
+    "steps in which the budget is acquired; before each one the policy sees the zero-filled image")          \
+  X(straight_through, CHOICE, probability, "sigmoid", 0, 0, "sigmoid|softplus",                              \
+    "what makes probabilities of the policy's scores: a sigmoid of ten times the score, or softplus over its largest value") \
+  X(straight_through, F64, slope, "10", 0.01, 1000, NULL,                                                    \
+    "slope of the sigmoid whose derivative replaces the derivative of the draw")                             \
+  X(straight_through, F64, rate, "0", 0, 1000000000, NULL,                                                   \
+    "learning rate of the policy in the first epoch; 0: train.rate")                                         \
+  X(straight_through, BOOL, joint, "true", 0, 0, NULL,                                                       \
+    "the reconstructor learns beside the policy; false: it stays that of train.start")
 #define PHANTOM_OPTIONS(X)                                                                                   \
   X(phantom, U32, train, "8", 0, 100000, NULL, "volumes in train")                                           \
   X(phantom, U32, val, "2", 0, 100000, NULL, "volumes in val")                                               \
@@ -455,6 +469,7 @@ enum option_concern {
   LOUPE_OPTIONS(X)                                                                                           \
   TAU_OPTIONS(X)                                                                                             \
   LBCS_OPTIONS(X)                                                                                            \
+  STRAIGHT_THROUGH_OPTIONS(X)                                                                                \
   PHANTOM_OPTIONS(X)                                                                                         \
   IMPORT_OPTIONS(X)
 
@@ -486,6 +501,7 @@ struct options {
   struct { LOUPE_OPTIONS(X) } loupe;
   struct { TAU_OPTIONS(X) } tau;
   struct { LBCS_OPTIONS(X) } lbcs;
+  struct { STRAIGHT_THROUGH_OPTIONS(X) } straight_through;
   struct { PHANTOM_OPTIONS(X) } phantom;
   struct { IMPORT_OPTIONS(X) } import;
 #undef X
@@ -521,6 +537,7 @@ enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };
 #define METHOD_ENUMERATOR(enumerator, name) METHOD_##enumerator,
 enum train_method { TRAIN_METHODS(METHOD_ENUMERATOR) METHOD_COUNT };
 enum loupe_masks { LOUPE_BATCH, LOUPE_SAMPLE };
+enum through_probability { THROUGH_SIGMOID, THROUGH_SOFTPLUS };
 enum pgmri_estimator { PGMRI_GREEDY, PGMRI_NONGREEDY };
 enum learn_algorithm { LEARN_A2C, LEARN_PPO };
 enum learn_clone { CLONE_NONE, CLONE_ORACLE, CLONE_LBCS };

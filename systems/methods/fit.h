@@ -9,6 +9,9 @@
 #include "systems/training/minibatch.h"
 #include "systems/training/task_networks.h"
 
+struct planner;
+struct planner_desc;
+
 /* Values of a validation, which ends an epoch. */
 enum epoch_value { EPOCH_LOSS, EPOCH_RATE, EPOCH_VAL_LOSS, EPOCH_VAL_SSIM, EPOCH_VAL_PSNR, EPOCH_VALUES };
 /* One more where a policy makes the masks: the scene's metric of the same scans as the policy's validation.
@@ -29,6 +32,8 @@ struct fitting {
   struct minibatches train, validation;
   struct loss loss;
   struct fit_sampler sampler;
+  struct planner *planner; /* makes the masks of validation samples (systems/scan/planned.h); NULL: none does */
+  bool fixed; /* the reconstructor stays as it began: its steps have rate 0 */
   size_t first, count,
       done; /* samples of the running update; how many of them went before the running part */
   /* Losses stay on the device until they are looked at. */
@@ -91,6 +96,9 @@ void fit_fill_masks(struct training *training, struct schedule *schedule);
 void fit_fill_validate(struct training *training, struct schedule *schedule);
 void fit_fill_scores(struct training *training, struct schedule *schedule);
 
+/* Adds masks of all validation samples by the planner, whose desc it is. */
+void fit_add_plan(struct training *training, const struct planner_desc *desc, struct schedule *schedule);
+
 bool fit_describe(struct training *training, struct error *error);
 bool fit_check(struct device *device, const struct options *options, const struct acquisition *acquisition,
                uint32_t rounds, struct error *error);
@@ -151,6 +159,8 @@ extern const struct task task_reconstructor, task_round; /* on masks of heuristi
 extern const struct task task_loupe, task_tau_step;
 struct loupe *training_loupe(const struct training *training); /* what they train beside it */
 struct tau *training_tau(const struct training *training);
+extern const struct task task_straight_through;
+struct through *training_through(const struct training *training);
 extern const struct system fit_loss, fit_validation_loss; /* fit_loss.c; context: the training */
 extern const struct system *const fit_systems[], *const fit_opened_rows[];
 

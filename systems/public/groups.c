@@ -6,6 +6,7 @@
 #include "systems/methods/trajectories.h"
 #include "systems/public/env_systems.h"
 #include "systems/scan/callback.h"
+#include "systems/scan/planned.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/solve.h"
 #include "systems/scan/systems.h"
@@ -27,6 +28,9 @@ static const struct system *const scan_systems[] = {&system_restart,
                                                     &system_decide_points_sequence,
                                                     &system_order_lines,
                                                     &system_decide_sequence,
+                                                    &system_start_plan,
+                                                    &system_repeat_plan,
+                                                    &system_plan,
                                                     &system_repeat_policy,
                                                     &system_encode_policy,
                                                     &system_forward_policy,
@@ -40,6 +44,7 @@ static const struct system *const scan_systems[] = {&system_restart,
                                                     &system_follow,
                                                     &system_acquire,
                                                     &system_observe,
+                                                    &system_observe_back,
                                                     &system_observe_cells,
                                                     &system_observe_coils,
                                                     &system_observe_maps,

@@ -48,6 +48,7 @@ enum scan_decider {
   DECIDES_DENSE = 2,    /* which looks at the reconstruction: IMAGES_EVERY_STEP */
   DECIDES_ORACLE = 4,   /* network.batch candidates are scored at a time */
   DECIDES_SEQUENCE = 8, /* simulation.tau, set after opening */
+  DECIDES_PLANNED = 16, /* simulation.planner, likewise */
 };
 
 /* When images are reconstructed; they are scored where metrics are named. */
@@ -134,6 +135,7 @@ struct simulation {
   struct reconstructor *reconstructor; /* networks that systems run */
   struct policy *policy;
   struct tau *tau;
+  struct planner *planner;
   struct candidates candidates; /* where the plan has an oracle */
   bool best;             /* the policy takes the most probable action; else it draws */
   bool keeps;            /* its activations stay: those of row r of ROLLOUT at its image r */

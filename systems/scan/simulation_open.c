@@ -8,6 +8,7 @@
 #include "systems/scan/load.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"
+#include "systems/scan/planned.h"
 #include "systems/scan/reconstruction.h"
 #include "systems/networks/loss.h"
 #include "systems/scan/slice_cache.h"
@@ -57,6 +58,9 @@ static bool check_input(const struct options *options, const struct simulation_p
   if (plan->deciders & DECIDES_POLICY)
     return fail_usage(error,
                       "network.input is complex, and policies look at magnitudes; set it to magnitude");
+  if (plan->deciders & DECIDES_PLANNED)
+    return fail_usage(error, "network.input is complex, and the samplers straight_through and straight_through_best look at magnitudes; "
+                             "set it to magnitude, or name other samplers");
   if (plan->deciders & DECIDES_ORACLE)
     return fail_usage(error, "network.input is complex, and oracles look at magnitudes; set it to magnitude, "
                              "or name other samplers");
@@ -113,6 +117,7 @@ void simulation_shapes(const struct options *options, size_t coils, size_t shape
 static component_set decide_columns(const struct simulation *simulation) {
   component_set columns = SET(SCENE_weight) | SET(SCENE_chance);
   if (simulation->plan.deciders & DECIDES_SEQUENCE) columns |= SET(ENV_rank);
+  if (simulation->plan.deciders & DECIDES_PLANNED) columns |= planner_columns(simulation);
   if (simulation->plan.deciders & DECIDES_ORACLE) columns |= oracle_columns(simulation);
   return columns;
 }
@@ -327,6 +332,7 @@ bool simulation_set(struct simulation *simulation, const struct acquisition *acq
           "the simulation was opened without an oracle");
   REQUIRE(sampler->kind != SAMPLER_SEQUENCE || simulation->tau,
           "the simulation was opened without tau steps");
+  REQUIRE(sampler->kind != SAMPLER_PLANNED || simulation->planner, "the simulation was opened without a planner");
   struct arena *arena = arena_open();
   uint32_t *table = ARENA_NEW(arena, uint32_t, acquisition->shape.actions);
   bool good = sampler_fill(sampler, simulation->options, acquisition, table, error);
