@@ -124,7 +124,7 @@ enum option_concern {
     "standard deviation of variable_density_gaussian, as a fraction of N")                                   \
   X(sampler, TEXT, mask, "", 0, 0, NULL,                                                                     \
     "file of the fixed mask: N values 0 or 1 (points: NxN) as text, or dataset mask of an HDF5 file; "       \
-    "checkpoint of train.method straight_through for the samplers of that name")                             \
+    "checkpoint of train.method straight_through or suno for the samplers of these names")                   \
   X(sampler, TEXT, tau_step, "", 0, 0, NULL,                                                                 \
     "checkpoint of train.method tau_step: sampler and reconstructor of tau_step scans")                      \
   X(sampler, U32, candidates, "0", 0, 1024, NULL,                                                            \
@@ -213,7 +213,8 @@ enum option_concern {
   X(LOUPE, loupe)                                                                                            \
   X(TAU_STEP, tau_step)                                                                                      \
   X(LBCS, lbcs)                                                                                              \
-  X(STRAIGHT_THROUGH, straight_through)
+  X(STRAIGHT_THROUGH, straight_through)                                                                      \
+  X(SUNO, suno)
 #define METHOD_CHOICE(enumerator, name) "|" #name
 #define METHOD_CHOICES (&(TRAIN_METHODS(METHOD_CHOICE))[1])
 #define TRAIN_OPTIONS(X)                                                                                     \
@@ -221,7 +222,7 @@ enum option_concern {
     "what to train: a reconstructor; a policy with one reward at the end (l2s), with its reconstructor in "  \
     "turn (l2sr), or PG-MRI's; a mask (loupe) or a sampler of several steps (tau_step) with its "            \
     "reconstructor; a mask for a reconstructor, action by action (lbcs); a policy through the reconstructor " \
-    "(straight_through)")                                                                                    \
+    "(straight_through); masks of training slices, which similar slices take (suno)")                        \
   X(train, TEXT, output, "", 0, 0, NULL, "folder for checkpoints, logs and curves", CONCERNS_PLACE)          \
   X(train, TEXT, start, "", 0, 0, NULL,                                                                      \
     "checkpoint whose reconstructor is where the training of a reconstructor starts, with a new optimiser; " \
@@ -410,6 +411,11 @@ enum option_concern {
     "learning rate of the policy in the first epoch; 0: train.rate")                                         \
   X(straight_through, BOOL, joint, "true", 0, 0, NULL,                                                       \
     "the reconstructor learns beside the policy; false: it stays that of train.start")
+#define SUNO_OPTIONS(X)                                                                                      \
+  X(suno, U32, passes, "1", 1, 100, NULL,                                                                    \
+    "passes over the lines of every mask, each of which may be exchanged once in a pass")                    \
+  X(suno, U32, log_every, "7", 1, 1000000, NULL,                                                             \
+    "lines of a pass between two lines of the log, each with a validation and a checkpoint")
 #define PHANTOM_OPTIONS(X)                                                                                   \
   X(phantom, U32, train, "8", 0, 100000, NULL, "volumes in train")                                           \
   X(phantom, U32, val, "2", 0, 100000, NULL, "volumes in val")                                               \
@@ -470,6 +476,7 @@ enum option_concern {
   TAU_OPTIONS(X)                                                                                             \
   LBCS_OPTIONS(X)                                                                                            \
   STRAIGHT_THROUGH_OPTIONS(X)                                                                                \
+  SUNO_OPTIONS(X)                                                                                            \
   PHANTOM_OPTIONS(X)                                                                                         \
   IMPORT_OPTIONS(X)
 
@@ -502,6 +509,7 @@ struct options {
   struct { TAU_OPTIONS(X) } tau;
   struct { LBCS_OPTIONS(X) } lbcs;
   struct { STRAIGHT_THROUGH_OPTIONS(X) } straight_through;
+  struct { SUNO_OPTIONS(X) } suno;
   struct { PHANTOM_OPTIONS(X) } phantom;
   struct { IMPORT_OPTIONS(X) } import;
 #undef X

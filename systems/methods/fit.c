@@ -46,6 +46,19 @@ bool fit_check_masks(const struct options *options, const char *method, struct e
       method, geometry_chosen(options)->name);
 }
 
+void fit_set_round(struct options *options, uint32_t round) {
+  const double divisor = pow(options->alternate.divisor, round - 1.0);
+  options->train.epochs = options->alternate.epochs;
+  options->train.batch = options->alternate.batch;
+  options->train.rate = options->alternate.rate / divisor;
+  options->train.schedule = SCHEDULE_STEP;
+  options->train.rate_factor = options->alternate.rate_factor;
+  options->train.rate_every = options->alternate.rate_every;
+  options->train.optimiser = OPTIMISER_ADAM;
+  options->train.clip = options->train.weight_decay = 0;
+  options->train.early_stopping = options->alternate.early_stopping;
+}
+
 /* ---- data ---------------------------------------------------------------------------------------------- */
 
 static size_t batch_of(const struct options *options) {

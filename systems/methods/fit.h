@@ -96,6 +96,8 @@ void fit_fill_masks(struct training *training, struct schedule *schedule);
 void fit_fill_validate(struct training *training, struct schedule *schedule);
 void fit_fill_scores(struct training *training, struct schedule *schedule);
 
+/* Options of the reconstructor's part of a round, from 1: those of alternate.*. */
+void fit_set_round(struct options *options, uint32_t round);
 /* Adds masks of all validation samples by the planner, whose desc it is. */
 void fit_add_plan(struct training *training, const struct planner_desc *desc, struct schedule *schedule);
 
@@ -147,19 +149,20 @@ enum fit_list {
       "validate", "for every part of the validation data", .validates = true, .fill = fit_fill_validate},    \
   [FIT_SCORES] = {"scores", "after every part of the validation data", .validates = true, .host = true,      \
                   .fill = fit_fill_scores}
-#define FIT_TASK                                                                                             \
+#define FIT_TASK FIT_TASK_OF(fit_begin, fit_note)
+#define FIT_TASK_OF(begins, notes)                                                                           \
   .network = "unet", .unit = "update", .worked = "images", .advice = "lower train.rate or set train.clip",   \
   .train = {"update", fit_update_values, 1}, .reconstructs = true, .select = SELECT_LOWEST,                  \
   .selected = EPOCH_VAL_LOSS, .epochs = true, .curves = fit_curves, .describe = fit_describe, .plan = fit_plan,                \
-  .load = fit_load, .note = fit_note,                                                                        \
-  .close = fit_close, .begin = fit_begin, .step = training_step, .log = fit_log, .validate = fit_validate, \
+  .load = fit_load, .note = notes,                                                                           \
+  .close = fit_close, .begin = begins, .step = training_step, .log = fit_log, .validate = fit_validate, \
   .read = fit_read
 
 extern const struct task task_reconstructor, task_round; /* on masks of heuristics; on a policy's */
 extern const struct task task_loupe, task_tau_step;
 struct loupe *training_loupe(const struct training *training); /* what they train beside it */
 struct tau *training_tau(const struct training *training);
-extern const struct task task_straight_through;
+extern const struct task task_straight_through, task_suno, task_suno_round;
 struct through *training_through(const struct training *training);
 extern const struct system fit_loss, fit_validation_loss; /* fit_loss.c; context: the training */
 extern const struct system *const fit_systems[], *const fit_opened_rows[];

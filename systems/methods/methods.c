@@ -223,9 +223,9 @@ void method_print_stage(const struct stage *stage, FILE *file) {
 
 void method_print_best(const struct best_round *best, FILE *file) {
   fprintf(file,
-          "{\"kind\":\"best\",\"round\":%u,\"policy\":\"policy_%u\",\"reconstructor\":\"reconstructor_%u\","
+          "{\"kind\":\"best\",\"round\":%u,\"policy\":\"%s_%u\",\"reconstructor\":\"reconstructor_%u\","
           "\"rounds\":%u,\"validation\":",
-          best->round, best->round, best->round, best->rounds);
+          best->round, best->decides, best->round, best->round, best->rounds);
   json_number(file, best->score);
   fprintf(file, "}\n");
 }
@@ -288,7 +288,7 @@ static bool run_round(struct stages *all, struct error *error) {
   uint32_t round = all->best.rounds + 1;
   if (!run_others(all, round, error)) return false;
   if (!all->best.round || all->stage.best > all->best.score)
-    all->best = (struct best_round){.round = round, .score = all->stage.best};
+    all->best = (struct best_round){.round = round, .score = all->stage.best, .decides = all->method->stages[1]->name};
   all->best.rounds = round;
   return true;
 }

@@ -250,6 +250,8 @@ const struct sampler sampler_list[] = {
      true, LINES, fill_planned, "straight-through|adaptive_varnet|e2e_ads"},
     {"straight_through_best", "as straight_through, but takes the most probable lines of every step", SAMPLER_PLANNED,
      false, LINES, fill_planned, NULL},
+    {"suno", "takes the mask of the training slice in sampler.mask whose low frequencies are nearest", SAMPLER_PLANNED,
+     false, LINES, fill_planned, "nearest|nearest_neighbour|dictionary"},
     {"oracle",
      "takes the free action whose reconstruction scores best against the truth (greedy oracle, by "
      "reward.metric)",

@@ -223,6 +223,11 @@ static float least_size(const struct metric *metric) {
   return metric->sign > 0 ? 1 : 0;
 }
 
+void oracle_tie(const struct simulation *simulation, float *tie, float *least) {
+  *tie = TIE;
+  *least = least_size(metric_of(simulation));
+}
+
 static struct arg average(struct world *world) {
   kernel_run(world_kernels(world), "oracle_mean", world_shape(world, SHAPE_A),
              ARGS(world_in(world, CANDIDATE_quality), arg_unnamed(world_out(world, SCENE_mean_quality)),

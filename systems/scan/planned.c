@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static const struct planner_desc *const rows[] = {&planner_through};
+static const struct planner_desc *const rows[] = {&planner_through, &planner_nearest};
 enum { ROWS = sizeof rows / sizeof *rows };
 
 const struct planner_desc *planner_of(const struct sampler *sampler) {

@@ -60,7 +60,7 @@ void planner_keep(struct world *world, cl_mem drawn, unsigned column, size_t fir
 struct through;
 void through_see(struct through *through, struct world *world, size_t first, size_t images);
 
-extern const struct planner_desc planner_through;
+extern const struct planner_desc planner_through, planner_nearest;
 extern const struct system system_start_plan, system_repeat_plan, system_plan;
 
 #endif

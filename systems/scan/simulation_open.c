@@ -59,7 +59,7 @@ static bool check_input(const struct options *options, const struct simulation_p
     return fail_usage(error,
                       "network.input is complex, and policies look at magnitudes; set it to magnitude");
   if (plan->deciders & DECIDES_PLANNED)
-    return fail_usage(error, "network.input is complex, and the samplers straight_through and straight_through_best look at magnitudes; "
+    return fail_usage(error, "network.input is complex, and the samplers straight_through, straight_through_best and suno look at magnitudes; "
                              "set it to magnitude, or name other samplers");
   if (plan->deciders & DECIDES_ORACLE)
     return fail_usage(error, "network.input is complex, and oracles look at magnitudes; set it to magnitude, "

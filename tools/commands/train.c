@@ -69,8 +69,8 @@ static void print_best(const struct best_round *best, void *context) {
   if (telling->json)
     method_print_best(best, stdout);
   else
-    printf("best is round %u of %u: policy_%u/last.h5 with reconstructor_%u/best.h5, validation %.5f\n",
-           best->round, best->rounds, best->round, best->round, best->score);
+    printf("best is round %u of %u: %s_%u/last.h5 with reconstructor_%u/best.h5, validation %.5f\n",
+           best->round, best->rounds, best->decides, best->round, best->round, best->score);
 }
 
 /* Of which the first tells. */
