@@ -413,9 +413,9 @@ enum option_concern {
     "the reconstructor learns beside the policy; false: it stays that of train.start")
 #define SUNO_OPTIONS(X)                                                                                      \
   X(suno, U32, passes, "1", 1, 100, NULL,                                                                    \
-    "passes over the lines of every mask, each of which may be exchanged once in a pass")                    \
+    "passes over the lines of every mask, each of which may be exchanged once in a pass", CONCERNS_PLACE)    \
   X(suno, U32, log_every, "7", 1, 1000000, NULL,                                                             \
-    "lines of a pass between two lines of the log, each with a validation and a checkpoint")
+    "lines of a pass between two lines of the log, each with a validation and a checkpoint", CONCERNS_PLACE)
 #define PHANTOM_OPTIONS(X)                                                                                   \
   X(phantom, U32, train, "8", 0, 100000, NULL, "volumes in train")                                           \
   X(phantom, U32, val, "2", 0, 100000, NULL, "volumes in val")                                               \

@@ -374,7 +374,7 @@ static bool write_search(const struct training *training, struct store *store, s
 }
 
 static const char *const reads[] = {"data.", "import.", "acquisition.", "world.", "network.", "reconstruct.", "varnet.",
-                                    "reward.metric", "sampler.polynomial_power", "suno.", NULL};
+                                    "reward.metric", "sampler.polynomial_power", NULL};
 
 static const struct log_value look_values[] = {
     {"score", "%s/train", "the mean of the scene's metric over the training slices, each with its mask"}, {NULL, NULL, NULL}};
