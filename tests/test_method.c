@@ -443,7 +443,7 @@ static void methods_carry_nothing(void **state) {
         assert_true(carried & SET(SCENE_grown));
         carried &= ~SET(SCENE_grown);
       }
-      if (method == METHOD_SUNO && geometry == GEOMETRY_LINES) { /* masks, and how far the pass over them is */
+      if (method == METHOD_SUNO) { /* masks, and how far the pass over them is */
         assert_true(carried & SET(ENV_rank));
         carried &= ~(SET(ENV_mask) | SET(ENV_rank) | SET(ENV_quality) | SET(ENV_scan) | SET(ENV_slice) | SET(ENV_step));
       }

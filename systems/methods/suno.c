@@ -27,7 +27,7 @@ struct suno {
 };
 
 /* Places of its lists. */
-enum suno_list { SUNO_BEFORE, SUNO_LOOK, SUNO_EXCHANGE, SUNO_LOG, SUNO_RESTART, SUNO_VALIDATE, SUNO_SCORES, SUNO_SAVE };
+enum suno_list { SUNO_BEFORE, SUNO_LOOK, SUNO_START, SUNO_EXCHANGE, SUNO_LOG, SUNO_RESTART, SUNO_VALIDATE, SUNO_SCORES, SUNO_SAVE };
 
 static struct suno *suno_of(const struct training *training) {
   return training_own(training, sizeof(struct suno));
@@ -130,7 +130,8 @@ static const struct system load_initial = {.name = "load_initial",
                            save_scores = {.name = "save_scores", .doc = "scores of the validation scans"},
                            save_masks = {.name = "save_masks", .doc = "the masks so far", .reads = SET(ENV_mask)};
 
-static const struct system *const log_rows[] = {&save_quality, NULL}, *const save_rows[] = {&save_masks, NULL};
+static const struct system *const log_rows[] = {&save_quality, NULL}, *const save_rows[] = {&save_masks, NULL},
+                           *const start_rows[] = {&load_masks, NULL};
 
 static void fill_scores(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &save_scores, NULL)->reads = SET(metric_of(training)->env);
@@ -298,7 +299,7 @@ static bool put_masks(struct training *training, struct error *error) {
   world_put(training->validation.simulation.world, &load_initial, SCENE_initial, 0, 1, initial);
   simulation_restart(&training->train.simulation, 0, suno->slices);
   training_run_list(training, SUNO_LOOK);
-  world_put(world, &load_masks, ENV_mask, 0, suno->slices, suno->masks);
+  world_put(world, training_host(training, SUNO_START, 0), ENV_mask, 0, suno->slices, suno->masks);
   arena_close(arena);
   return device_finish(training->device, error);
 }
@@ -398,6 +399,7 @@ const struct task task_suno = {
     .lists = {[SUNO_BEFORE] = {"restart", "before the first exchange",
                                .in_training = offsetof(struct training, train.simulation.restart)},
               [SUNO_LOOK] = {"look", "before the first exchange", .fill = fill_look},
+              [SUNO_START] = {"start", "before the first exchange", .host = true, .rows = start_rows},
               [SUNO_EXCHANGE] = {"exchange", "for every line of the masks", .unit = true, .fill = fill_exchange},
               [SUNO_LOG] = {"log", "for every line of the log", .host = true, .rows = log_rows},
               [SUNO_RESTART] = {"restart", "before the scans of a validation", POLICY_RESTART},

@@ -18,6 +18,7 @@ pgmri: {epochs: 1, batch: 2, trajectories: 3}
 loupe: {rate: 0.05}
 tau: {steps: 2, hidden: 16, channels: 2, pools: 2}
 lbcs: {slices: 2, candidates: 3}
+suno: {log_every: 3}
 sampler: {candidates: 3}
 evaluate: {samplers: [random], metrics: [ssim]}
 Y
@@ -124,6 +125,18 @@ case_tau() {
   train tau_step train.method=tau_step
   evaluate "tau steps" evaluate.samplers=[tau_step,tau_step_best] sampler.tau_step=run/last.h5
   train "tau steps that see nothing" train.method=tau_step tau.adaptive=false
+}
+case_through() {
+  train straight_through train.method=straight_through
+  evaluate "planned scans" evaluate.samplers=[straight_through,straight_through_best] sampler.mask=run/last.h5
+  train "straight-through steps" train.method=straight_through straight_through.steps=2 straight_through.probability=softplus
+  net='reconstruct.method=varnet varnet.cascades=2 varnet.channels=2 varnet.pools=2 varnet.sense_channels=2 varnet.sense_pools=2'
+  train "straight-through variational network" $net train.method=straight_through
+}
+case_suno() {
+  start
+  train suno train.method=suno $lines
+  evaluate suno evaluate.samplers=[suno] sampler.mask=run/masks_1/last.h5
 }
 case_lbcs() {
   start
