@@ -304,6 +304,12 @@ bool sampler_is_oracle(const struct sampler *sampler) {
   return sampler->kind == SAMPLER_ORACLE || sampler->kind == SAMPLER_AVERAGE_ORACLE;
 }
 
+bool sampler_takes_mask(const char *name) {
+  for (const struct sampler *row = sampler_list; row->name; row++)
+    if (!strcmp(row->name, name)) return row->fill == fill_fixed || row->fill == fill_learned || row->fill == fill_planned;
+  return false;
+}
+
 bool sampler_is_heuristic(const struct sampler *sampler) {
   return sampler->kind != SAMPLER_POLICY && sampler->kind != SAMPLER_SEQUENCE && !sampler_is_oracle(sampler);
 }

@@ -39,6 +39,7 @@ extern const struct sampler sampler_policy;
 const struct sampler *sampler_find(const char *name, struct error *error);
 
 bool sampler_is_oracle(const struct sampler *sampler);
+bool sampler_takes_mask(const char *name); /* whether it looks into sampler.mask */
 bool sampler_is_heuristic(const struct sampler *sampler); /* it needs neither network nor truth */
 
 /* Calls the row's fill; a refusal (of the geometry, of sampler.mask) names the sampler. */

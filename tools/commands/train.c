@@ -145,7 +145,9 @@ const struct command command_train = {
             "best.h5 as --reconstructor and a policy's last.h5 as --policy. After the reconstructor "
             "lbcs has mask_1: evaluate with --set sampler.mask=DIR/mask_1/last.h5.\n"
             "With loupe best.h5 holds the learned mask too: evaluate with --set sampler.mask=DIR/best.h5. "
-            "With tau_step it holds the sampler too: evaluate with --set sampler.tau_step=DIR/best.h5.",
+            "With tau_step it holds the sampler too: evaluate with --set sampler.tau_step=DIR/best.h5. "
+            "With straight_through it holds the policy: evaluate with --samplers straight_through and --set sampler.mask=DIR/best.h5. "
+            "suno has masks_1, masks_2, ...: evaluate with --samplers suno and --set sampler.mask=DIR/masks_1/last.h5.",
     .takes_scene = true,
     .flags = flags,
     .run = run_train,
