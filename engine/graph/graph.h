@@ -86,6 +86,7 @@ struct node {
   cl_mem kept;            /* forward keeps this for backward */
   cl_mem work, scratch;   /* memory that forward works in; that backward works in */
   struct fft fft;         /* a transform's plan */
+  void *opened;           /* what the row's open has made, for its close */
 };
 
 /* A buffer holds this from moment `first` to `last`. The forward of node i is moment i; its backward is
