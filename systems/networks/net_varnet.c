@@ -1,6 +1,7 @@
 #include "systems/networks/net_varnet.h"
 
 #include "components/scan_shape.h"
+#include "engine/fused/block.h"
 #include "engine/fused/unet.h"
 #include "systems/networks/op_coils.h"
 
@@ -22,7 +23,8 @@ struct net_varnet_setup net_varnet_setup(const struct options *options, size_t c
                                    .sense_channels = (int)options->varnet.sense_channels,
                                    .sense_pools = (int)options->varnet.sense_pools,
                                    .maps = options->varnet.sense == SENSE_MAPS,
-                                   .points = scan_geometry(options) == GEOMETRY_POINTS};
+                                   .points = scan_geometry(options) == GEOMETRY_POINTS,
+                                   .half = options->network.precision == BLOCK_HALF};
 }
 
 /* Twice 3x3 convolution, instance norm, leaky ReLU; the other places of the public list have no parameters.

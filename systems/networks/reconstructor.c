@@ -2,6 +2,7 @@
 
 #include "components/components.h"
 #include "engine/base/round.h"
+#include "engine/fused/unet.h"
 #include "systems/networks/checkpoint.h"
 #include "systems/networks/net_unet.h"
 #include "systems/networks/op_coils.h"
@@ -180,6 +181,12 @@ static struct network_setup network_setup(struct reconstructor *reconstructor) {
   return network;
 }
 
+static bool check_half(const struct reconstructor_setup *setup, struct error *error) {
+  struct error reason;
+  if (!setup->varnet.cascades || !setup->varnet.half || fused_unet_fits(setup->device, &reason)) return true;
+  return fail(error, "network.precision is half: %.900s; set it to f32", reason.text);
+}
+
 static void offer(struct reconstructor *reconstructor) {
   reconstructor->batch = reconstructor->network.path.batch;
   reconstructor->pixels = pixels_of(reconstructor);
@@ -192,12 +199,16 @@ bool reconstructor_open(struct reconstructor *reconstructor, const struct recons
                         struct error *error) {
   *reconstructor = (struct reconstructor){.setup = *setup};
   struct network_setup network = network_setup(reconstructor);
-  if (!network_open(&reconstructor->network, &network, error)) {
+  if (!check_half(setup, error) || !network_open(&reconstructor->network, &network, error)) {
     *reconstructor = (struct reconstructor){0};
     return false;
   }
   offer(reconstructor);
   return true;
+}
+
+bool reconstructor_fused(const struct reconstructor *reconstructor) {
+  return reconstructor->blocks || (is_varnet(reconstructor) && reconstructor->setup.varnet.half);
 }
 
 void reconstructor_close(struct reconstructor *reconstructor) {
@@ -440,7 +451,7 @@ bool reconstructor_load(struct reconstructor *reconstructor, const char *path,
                         const struct reconstructor_setup *setup, struct error *error) {
   *reconstructor = (struct reconstructor){.setup = *setup};
   struct network_setup network = network_setup(reconstructor);
-  if (!network_load(&reconstructor->network, &network, path, take, error)) {
+  if (!check_half(setup, error) || !network_load(&reconstructor->network, &network, path, take, error)) {
     *reconstructor = (struct reconstructor){0};
     return false;
   }

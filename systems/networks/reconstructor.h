@@ -68,6 +68,8 @@ struct reconstructor {
 bool reconstructor_open(struct reconstructor *reconstructor, const struct reconstructor_setup *setup,
                         struct error *error);
 void reconstructor_close(struct reconstructor *reconstructor);
+/* Whether it, or the U-Nets of a variational network, run on the fused path. */
+bool reconstructor_fused(const struct reconstructor *reconstructor);
 /* What it would take: the network of a checkpoint, or path NULL: of the setup. */
 bool reconstructor_measure(const struct reconstructor_setup *setup, const char *path, struct network_need *need,
                            struct error *error);

@@ -1,5 +1,7 @@
 #include "systems/scan/reconstruction.h"
 
+#include "engine/fused/block.h"
+
 bool reconstruction_trains(const struct options *options) {
   return reconstruction_chosen(options, true)->network;
 }
@@ -34,6 +36,9 @@ static bool check_varnet(const struct options *options, size_t coils, struct err
   if (options->network.input == INPUT_COMPLEX)
     return fail_usage(error, "reconstruct.method is varnet, which takes k-space itself, and network.input complex; set "
                              "that to magnitude");
+  if (options->network.precision == BLOCK_MIXED)
+    return fail_usage(error, "reconstruct.method is varnet, which computes in f32 or half, and network.precision is mixed; "
+                             "set it to one of these");
   if (!network_check(&network_varnet, options, error)) return false;
   if (options->coils.simulate > coils) coils = options->coils.simulate;
   if (coils < 2 || options->varnet.sense == SENSE_NETWORK || options->coils.maps != MAPS_NONE) return true;

@@ -96,7 +96,7 @@ static bool print_json(struct work *work, const char *method, double alone, bool
          "\"images_per_second\":%.6g,\"milliseconds\":%.6g",
          method, scan_shape_text(&shape, size), work->batch, training->reconstructor.batch,
          block_precision_name((enum block_precision)options->network.precision),
-         training->reconstructor.blocks ? "true" : "false", (double)work->batch / work->seconds,
+         reconstructor_fused(&training->reconstructor) ? "true" : "false", (double)work->batch / work->seconds,
          1e3 * work->seconds);
   bench_print_ranks(training->device->ranks, work->share, work->seconds, work->waited, true);
   if (alone > 0) printf(",\"alone_milliseconds\":%.6g,\"ratio\":%.4g", 1e3 * alone, work->seconds / alone);
@@ -113,7 +113,7 @@ static bool print_text(struct work *work, const char *method, double alone, bool
   printf("train: %s, %ux%u, batch %zu, %zu a pass, %s, %s path, on %s\n", method, shape.height,
          shape.width, work->batch, training->reconstructor.batch,
          block_precision_name((enum block_precision)options->network.precision),
-         training->reconstructor.blocks ? "fused" : "portable", training->device->facts.name);
+         reconstructor_fused(&training->reconstructor) ? "fused" : "portable", training->device->facts.name);
   printf("  %s images/s, %s ms an update", text_number((double)work->batch / work->seconds, 5).text,
          text_number(1e3 * work->seconds, 4).text);
   if (alone > 0)
