@@ -4,7 +4,7 @@
  *
  * Maps are halves, [image][row][column][channel], channels padded to slices of eight: a slice is a vector of 16 bytes. A
  * map is a convolution's raw output; its instance norm and leaky ReLU happen on the load, from its sums
- * (kernels/unet_merge.cl). Channels that are padded have weights 0, and so are 0 themselves.
+ * (kernels/unet_sums.cl). Channels that are padded have weights 0, and so are 0 themselves.
  *
  *   ROWS COLUMNS              pixels of the product: of a transposed convolution those of its input
  *   TAPS                      9: 3x3 with zeros outside; 1: the pixel alone
@@ -73,61 +73,88 @@ INLINE uint gradient_pixel(uint n, int y, int x, uint part) {
 
 INLINE bool is_inside(int y, int x) { return y >= 0 && y < ROWS && x >= 0 && x < COLUMNS; }
 
-/* `slices` slices of a tile's pixels from `source`, normalised, to local memory. */
+/* Vectors of a tile that a work-item loads. */
+#define UNITS_OF(halo, slices) ((TILE_X + 2 * (halo)) * (TILE_Y + 2 * (halo)) * (slices))
+#define TURNS_OF(halo, slices) ((UNITS_OF(halo, slices) + GROUP - 1) / GROUP)
+
+/* Loads `count` vectors of an activation's tile, from turn `turn` on. */
+INLINE void fetch_activation(__global const uint4 *source, uint stride, uint4 *loaded, uint turn, uint count, uint n,
+                             int left, int top) {
+  UNROLL for (uint k = 0u; k < count; k++) {
+    uint unit = (turn + k) * GROUP + (uint)get_local_id(0), pixel = unit / SLICES;
+    int y = top + (int)(pixel / TILE_WIDTH) - HALO, x = left + (int)(pixel % TILE_WIDTH) - HALO;
+    loaded[k] = (uint4)(0u, 0u, 0u, 0u);
+    if (unit < UNITS_OF(HALO, SLICES) && is_inside(y, x))
+      loaded[k] = source[((n * ROWS + (uint)y) * COLUMNS + (uint)x) * stride + unit % SLICES];
+  }
+}
+
+/* Puts them into local memory, normalised. */
+INLINE void put_activation(const uint4 *loaded, __local const float *scale, __local const float *shift,
+                           __local uint *tile, uint turn, uint count, int left, int top) {
+  UNROLL for (uint k = 0u; k < count; k++) {
+    uint unit = (turn + k) * GROUP + (uint)get_local_id(0), pixel = unit / SLICES, slice = unit % SLICES;
+    int y = top + (int)(pixel / TILE_WIDTH) - HALO, x = left + (int)(pixel % TILE_WIDTH) - HALO;
+    uint4 words = loaded[k];
+    if (unit >= UNITS_OF(HALO, SLICES)) continue;
+#if !PLAIN
+    if (is_inside(y, x))
+      words = pack_eight(leak(fma(unpack_eight(words), vload8(slice, scale), vload8(slice, shift))));
+#endif
+    *(__local uint4 *)&tile[pixel * PITCH + 4u * slice] = words;
+  }
+}
+
 INLINE void load_activation(__global const uint4 *source, uint stride, __local const float *scale,
                             __local const float *shift, __local uint *tile, uint n, int left, int top) {
-  const uint units = TILE_WIDTH * TILE_HEIGHT * SLICES;
-  NO_UNROLL for (uint start = (uint)get_local_id(0); start < units; start += BATCH * GROUP) {
+  NO_UNROLL for (uint turn = 0u; turn < TURNS_OF(HALO, SLICES); turn += BATCH) {
     uint4 loaded[BATCH];
-    UNROLL for (uint k = 0u; k < BATCH; k++) {
-      uint unit = start + k * GROUP, pixel = unit / SLICES;
-      int y = top + (int)(pixel / TILE_WIDTH) - HALO, x = left + (int)(pixel % TILE_WIDTH) - HALO;
-      loaded[k] = (uint4)(0u, 0u, 0u, 0u);
-      if (unit < units && is_inside(y, x))
-        loaded[k] = source[((n * ROWS + (uint)y) * COLUMNS + (uint)x) * stride + unit % SLICES];
-    }
-    UNROLL for (uint k = 0u; k < BATCH; k++) {
-      uint unit = start + k * GROUP, pixel = unit / SLICES, slice = unit % SLICES;
-      int y = top + (int)(pixel / TILE_WIDTH) - HALO, x = left + (int)(pixel % TILE_WIDTH) - HALO;
-      if (unit >= units) continue;
-#if !PLAIN
-      if (is_inside(y, x))
-        loaded[k] = pack_eight(leak(fma(unpack_eight(loaded[k]), vload8(slice, scale), vload8(slice, shift))));
-#endif
-      *(__local uint4 *)&tile[pixel * PITCH + 4u * slice] = loaded[k];
+    fetch_activation(source, stride, loaded, turn, BATCH, n, left, top);
+    put_activation(loaded, scale, shift, tile, turn, BATCH, left, top);
+  }
+}
+
+/* The same of a gradient and of the raw map that it goes back through, `slices` at a time, on a tile with a halo or
+ * without. */
+INLINE void fetch_gradient(__global const uint4 *gradient, __global const uint4 *raw, uint4 *loaded, uint4 *outputs,
+                           uint slices, uint halo, uint turn, uint count, uint n, uint part, int left, int top) {
+  const uint width = TILE_X + 2u * halo;
+  UNROLL for (uint k = 0u; k < count; k++) {
+    uint unit = (turn + k) * GROUP + (uint)get_local_id(0), pixel = unit / slices;
+    int y = top + (int)(pixel / width) - (int)halo, x = left + (int)(pixel % width) - (int)halo;
+    loaded[k] = outputs[k] = (uint4)(0u, 0u, 0u, 0u);
+    if (unit < UNITS_OF(halo, slices) && is_inside(y, x)) {
+      uint at = gradient_pixel(n, y, x, part);
+      loaded[k] = gradient[at * GRADIENT_STRIDE + unit % slices];
+      outputs[k] = raw[at * FIRST_SLICES + unit % slices];
     }
   }
 }
 
-/* The same of a gradient through leaky ReLU and norm, `slices` at a time, on a tile with a halo or without. norms: scale,
- * shift, and the means of back_norm_of, `slices` times eight of each. */
+/* norms: scale, shift, and the means of back_norm_of, each `every` channels after the one before. */
+INLINE void put_gradient(const uint4 *loaded, const uint4 *outputs, __local const float *norms, uint every,
+                         __local uint *tile, uint slices, uint halo, uint turn, uint count, int left, int top) {
+  const uint width = TILE_X + 2u * halo, pitch = PITCH_OF(slices);
+  UNROLL for (uint k = 0u; k < count; k++) {
+    uint unit = (turn + k) * GROUP + (uint)get_local_id(0), pixel = unit / slices, slice = unit % slices;
+    int y = top + (int)(pixel / width) - (int)halo, x = left + (int)(pixel % width) - (int)halo;
+    uint4 words = loaded[k];
+    if (unit >= UNITS_OF(halo, slices)) continue;
+    if (is_inside(y, x)) {
+      float8 scale = vload8(slice, norms), normal = fma(unpack_eight(outputs[k]), scale, vload8(slice, norms + every));
+      float8 passed = leak_back(unpack_eight(words), normal);
+      words = pack_eight(scale * (passed - vload8(slice, norms + 2u * every) - normal * vload8(slice, norms + 3u * every)));
+    }
+    *(__local uint4 *)&tile[pixel * pitch + 4u * slice] = words;
+  }
+}
+
 INLINE void load_gradient(__global const uint4 *gradient, __global const uint4 *raw, __local const float *norms,
-                          __local uint *tile, uint slices, uint halo, uint n, uint part, int left, int top) {
-  const uint width = TILE_X + 2u * halo, units = width * (TILE_Y + 2u * halo) * slices, pitch = PITCH_OF(slices);
-  NO_UNROLL for (uint start = (uint)get_local_id(0); start < units; start += BATCH * GROUP) {
+                          uint every, __local uint *tile, uint slices, uint halo, uint n, uint part, int left, int top) {
+  NO_UNROLL for (uint turn = 0u; turn < TURNS_OF(halo, slices); turn += BATCH) {
     uint4 loaded[BATCH], outputs[BATCH];
-    UNROLL for (uint k = 0u; k < BATCH; k++) {
-      uint unit = start + k * GROUP, pixel = unit / slices;
-      int y = top + (int)(pixel / width) - (int)halo, x = left + (int)(pixel % width) - (int)halo;
-      loaded[k] = outputs[k] = (uint4)(0u, 0u, 0u, 0u);
-      if (unit < units && is_inside(y, x)) {
-        uint at = gradient_pixel(n, y, x, part);
-        loaded[k] = gradient[at * GRADIENT_STRIDE + unit % slices];
-        outputs[k] = raw[at * FIRST_SLICES + unit % slices];
-      }
-    }
-    UNROLL for (uint k = 0u; k < BATCH; k++) {
-      uint unit = start + k * GROUP, pixel = unit / slices, slice = unit % slices;
-      int y = top + (int)(pixel / width) - (int)halo, x = left + (int)(pixel % width) - (int)halo;
-      if (unit >= units) continue;
-      if (is_inside(y, x)) {
-        float8 scale = vload8(slice, norms), normal = fma(unpack_eight(outputs[k]), scale, vload8(slices + slice, norms));
-        float8 passed = leak_back(unpack_eight(loaded[k]), normal);
-        loaded[k] = pack_eight(
-            scale * (passed - vload8(2u * slices + slice, norms) - normal * vload8(3u * slices + slice, norms)));
-      }
-      *(__local uint4 *)&tile[pixel * pitch + 4u * slice] = loaded[k];
-    }
+    fetch_gradient(gradient, raw, loaded, outputs, slices, halo, turn, BATCH, n, part, left, top);
+    put_gradient(loaded, outputs, norms, every, tile, slices, halo, turn, BATCH, left, top);
   }
 }
 
@@ -206,6 +233,31 @@ INLINE void store_products(float acc[WARP_ROWS][TILES_OUT][4], __global uint *ou
   }
 }
 
+/* The next chunk is on its way while one is multiplied, where registers suffice. */
+#define TURNS TURNS_OF(HALO, SLICES)
+#define AHEAD (CHUNKS > 1 && TURNS <= (BACKWARD ? 4 : 6))
+
+/* Where a chunk comes from: of joined maps one or the other; backward the gradient and the raw map. */
+typedef struct {
+  __global const uint4 *source, *raw;
+  uint stride, begin, part;
+} chunk_place;
+
+INLINE chunk_place place_chunk(__global const uint4 *source, __global const uint4 *raw, uint first, uint second,
+                               uint chunk) {
+#if BACKWARD
+  const uint begin = chunk % (FIRST_SLICES / SLICES) * SLICES;
+  chunk_place place = {source + first + GRADIENT_OFFSET + begin, raw + second + begin, 0u, begin,
+                       chunk / (FIRST_SLICES / SLICES)};
+#else
+  const uint begin = chunk * SLICES;
+  const bool own = begin < FIRST_SLICES;
+  chunk_place place = {source + (own ? first + begin : second + begin - FIRST_SLICES), raw,
+                       own ? FIRST_SLICES : SECOND_SLICES, begin, 0u};
+#endif
+  return place;
+}
+
 /* A row is a tile of an image and a group of output slices. Offsets are in elements of their arguments. Forward: maps
  * first and second of `source`, and their sums. BACKWARD: the gradient `first` of `source`, the map `second` of `raw`, its
  * sums, and those of `back`. */
@@ -215,36 +267,51 @@ __kernel void unet_conv(__global const uint4 *restrict source, __global const ui
                         uint first_sums, uint second_sums, uint weights_at, uint output_at, uint rows) {
   OPEN_LANES(GROUP);
   __local uint tile[TILE_WIDTH * TILE_HEIGHT * PITCH] __attribute__((aligned(16)));
-  __local float norms[(BACKWARD ? 4 * SLICES : 2 * IN_SLICES) * 8] __attribute__((aligned(32)));
+  __local float norms[(BACKWARD ? 4 : 2) * IN_SLICES * 8] __attribute__((aligned(32)));
   const uint warp = (uint)get_local_id(0) >> 5, warp_out = warp % WARPS_OUT, warp_rows = warp / WARPS_OUT;
-  const uint out_group = (uint)get_group_id(0) % OUT_GROUPS, place = (uint)get_group_id(0) / OUT_GROUPS;
-  const uint n = place / (TILES_X * TILES_Y), tiles = (out_group * WARPS_OUT + warp_out) * TILES_OUT;
-  const int left = (int)(place % TILES_X) * TILE_X, top = (int)(place / TILES_X % TILES_Y) * TILE_Y;
+  const uint out_group = (uint)get_group_id(0) % OUT_GROUPS, at = (uint)get_group_id(0) / OUT_GROUPS;
+  const uint n = at / (TILES_X * TILES_Y), tiles = (out_group * WARPS_OUT + warp_out) * TILES_OUT;
+  const int left = (int)(at % TILES_X) * TILE_X, top = (int)(at / TILES_X % TILES_Y) * TILE_Y;
   float acc[WARP_ROWS][TILES_OUT][4];
   UNROLL for (uint r = 0u; r < WARP_ROWS; r++) UNROLL for (uint k = 0u; k < TILES_OUT; k++)
       UNROLL for (uint j = 0u; j < 4u; j++) acc[r][k][j] = 0.0f;
-#if !BACKWARD && !PLAIN
+  chunk_place place = place_chunk(source, raw, first, second, 0u);
+#if AHEAD
+  uint4 loaded[TURNS], outputs[TURNS];
+#if BACKWARD
+  fetch_gradient(place.source, place.raw, loaded, outputs, SLICES, HALO, 0u, TURNS, n, place.part, left, top);
+#else
+  fetch_activation(place.source, place.stride, loaded, 0u, TURNS, n, left, top);
+#endif
+#endif
+#if BACKWARD
+  const uint of = 16u * n * FIRST_SLICES;
+  take_back_norms(sums + first_sums + of, back + second_sums + of, ROWS * COLUMNS * (FOLD ? 4 : 1), FIRST_SLICES, norms);
+#elif !PLAIN
   take_norms(sums + first_sums + 16u * n * FIRST_SLICES, ROWS * COLUMNS, FIRST_SLICES, norms, norms + 8 * IN_SLICES);
   if (SECOND_SLICES)
     take_norms(sums + second_sums + 16u * n * SECOND_SLICES, ROWS * COLUMNS, SECOND_SLICES, norms + 8 * FIRST_SLICES,
                norms + 8 * (IN_SLICES + FIRST_SLICES));
 #endif
   NO_UNROLL for (uint chunk = 0u; chunk < CHUNKS; chunk++) {
+    __local const float *own_norms = norms + 8u * place.begin;
     barrier(CLK_LOCAL_MEM_FENCE);
-#if BACKWARD
-    const uint part = chunk / (FIRST_SLICES / SLICES), begin = chunk % (FIRST_SLICES / SLICES) * SLICES;
-    const uint of = 16u * (n * FIRST_SLICES + begin);
-    take_back_norms(sums + first_sums + of, back + second_sums + of, ROWS * COLUMNS * (FOLD ? 4 : 1), SLICES, norms);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    load_gradient(source + first + GRADIENT_OFFSET + begin, raw + second + begin, norms, tile, SLICES, HALO, n, part, left,
-                  top);
+#if AHEAD && BACKWARD
+    put_gradient(loaded, outputs, own_norms, 8u * FIRST_SLICES, tile, SLICES, HALO, 0u, TURNS, left, top);
+#elif AHEAD
+    put_activation(loaded, own_norms, own_norms + 8 * IN_SLICES, tile, 0u, TURNS, left, top);
+#elif BACKWARD
+    load_gradient(place.source, place.raw, own_norms, 8u * FIRST_SLICES, tile, SLICES, HALO, n, place.part, left, top);
 #else
-    const uint begin = chunk * SLICES;
-    const bool own = begin < FIRST_SLICES;
-    load_activation(source + (own ? first + begin : second + begin - FIRST_SLICES), own ? FIRST_SLICES : SECOND_SLICES,
-                    norms + 8u * begin, norms + 8u * (IN_SLICES + begin), tile, n, left, top);
+    load_activation(place.source, place.stride, own_norms, own_norms + 8 * IN_SLICES, tile, n, left, top);
 #endif
     barrier(CLK_LOCAL_MEM_FENCE);
+    place = place_chunk(source, raw, first, second, chunk + 1u < CHUNKS ? chunk + 1u : chunk);
+#if AHEAD && BACKWARD
+    fetch_gradient(place.source, place.raw, loaded, outputs, SLICES, HALO, 0u, TURNS, n, place.part, left, top);
+#elif AHEAD
+    fetch_activation(place.source, place.stride, loaded, 0u, TURNS, n, left, top);
+#endif
     multiply_chunk(tile, weights + weights_at + chunk * (STEPS * ALL_TILES * 64u), warp_rows, tiles, acc GIVE_LANES);
   }
   store_products(acc, output + output_at, n, warp_rows, tiles, left, top);
@@ -346,8 +413,8 @@ __kernel void unet_weights(__global const uint4 *restrict maps, __global const l
       barrier(CLK_LOCAL_MEM_FENCE);
     }
     load_activation(maps + (own ? first : second) + from, stride, norms, norms + 8 * SLICES, tile, n, left, top);
-    load_gradient(gradients + gradient + GRADIENT_OFFSET + out_begin, maps + raw + out_begin, out_norms, out_tile,
-                  TILES_OUT, 0u, n, fine, left, top);
+    load_gradient(gradients + gradient + GRADIENT_OFFSET + out_begin, maps + raw + out_begin, out_norms, 8u * TILES_OUT,
+                  out_tile, TILES_OUT, 0u, n, fine, left, top);
     barrier(CLK_LOCAL_MEM_FENCE);
     NO_UNROLL for (uint step = 0u; step < PIXEL_STEPS; step++) {
       uint b[TILES_OUT][2], a[4];

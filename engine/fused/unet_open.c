@@ -82,56 +82,57 @@ static bool open_layer(struct graph *graph, struct unet *unet, int l, struct err
                                layer_macros(graph, unet, layer, WEIGHTS), UNET_GROUP, error)));
 }
 
-/* Macros of kernels/unet_merge.cl. */
-static const char *map_macros(const struct unet *unet, const struct unet_map *map, int kind) {
+/* Macros of kernels/unet_sums.cl. */
+static const char *sums_macros(const struct unet *unet, const struct unet_map *map, int kind) {
   const struct unet_plan *plan = &unet->plan;
-  int stride = map->taker >= 0 ? unet_in_slices(plan, &plan->layer[map->taker]) : map->slices;
-  return arena_text(unet->arena,
-                    "-DROWS=%d -DCOLUMNS=%d -DSLICES=%d -DKIND=%d -DSTRIDE=%d -DOFFSET=%d -DOWN_ROWS=%d -DOWN_COLUMNS=%d "
-                    "-DTOP=%d -DLEFT=%d -DSHARES=%d",
-                    plan->rows >> map->level, plan->columns >> map->level, map->slices, kind, stride, map->offset,
-                    plan->own_rows, plan->own_columns, plan->top, plan->left, UNET_SHARES);
+  const struct unet_layer *taker = map->taker >= 0 ? &plan->layer[map->taker] : NULL;
+  return arena_text(unet->arena, "-DROWS=%d -DCOLUMNS=%d -DSLICES=%d -DKIND=%d -DSTRIDE=%d -DOFFSET=%d -DSHARES=%d",
+                    plan->rows >> map->level, plan->columns >> map->level, map->slices, kind,
+                    kind && taker ? unet_in_slices(plan, taker) : map->slices, kind ? map->offset : 0, UNET_SHARES);
 }
 
 static bool open_map(struct graph *graph, struct unet *unet, int m, struct error *error) {
   const struct unet_map *map = &unet->plan.map[m];
+  const char *plain = sums_macros(unet, map, 0);
   bool pooled = map->pool >= 0;
   if (map->plain) return true;
-  return kernel_variant_open(graph->kernels, &unet->sums[m], "unet_sums", map_macros(unet, map, 0), UNET_GROUP, error) &&
-         (!pooled || kernel_variant_open(graph->kernels, &unet->pool[m], "unet_pool", map_macros(unet, map, 0), UNET_GROUP,
-                                         error)) &&
+  return kernel_variant_open(graph->kernels, &unet->sums[m], "unet_sums", plain, UNET_GROUP, error) &&
+         (!pooled || kernel_variant_open(graph->kernels, &unet->pool[m], "unet_pool", plain, UNET_GROUP, error)) &&
          (!graph->train || kernel_variant_open(graph->kernels, &unet->back_sums[m], "unet_sums",
-                                               map_macros(unet, map, pooled ? 2 : 1), UNET_GROUP, error));
+                                               sums_macros(unet, map, pooled ? 2 : 1), UNET_GROUP, error));
 }
 
 /* ---- the ends ------------------------------------------------------------------------------------------ */
 
+/* All of one program; the packing's has no macros. */
 static bool open_ends(struct graph *graph, struct unet *unet, struct error *error) {
-  const struct unet_map *in = &unet->plan.map[0], *last = &unet->plan.map[unet->plan.maps - 1];
   const struct {
     struct kernel_variant *variant;
     const char *name;
-    const struct unet_map *map;
     size_t group;
     bool train;
-  } end[] = {{&unet->pack, "unet_pack", in, UNET_GROUP, false},
-             {&unet->moments, "unet_moments", in, UNET_GROUP, false},
-             {&unet->statistics, "unet_statistics", in, UNET_SHARES, false},
-             {&unet->enter, "unet_enter", in, UNET_GROUP, false},
-             {&unet->leave, "unet_leave", last, UNET_GROUP, false},
-             {&unet->leave_sums, "unet_leave_sums", in, UNET_GROUP, true},
-             {&unet->totals, "unet_totals", in, UNET_SHARES, true},
-             {&unet->leave_back, "unet_leave_back", last, UNET_GROUP, true},
-             {&unet->leave_add, "unet_leave_add", last, UNET_SHARES, true},
-             {&unet->enter_sums, "unet_enter_sums", in, UNET_GROUP, true},
-             {&unet->enter_back, "unet_enter_back", in, UNET_GROUP, true},
-             {&unet->reduce, "unet_reduce", in, UNET_GROUP, true}};
+  } end[] = {{&unet->moments, "unet_moments", UNET_GROUP, false},
+             {&unet->statistics, "unet_statistics", UNET_SHARES, false},
+             {&unet->enter, "unet_enter", UNET_GROUP, false},
+             {&unet->leave, "unet_leave", UNET_GROUP, false},
+             {&unet->leave_sums, "unet_leave_sums", UNET_GROUP, true},
+             {&unet->totals, "unet_totals", UNET_SHARES, true},
+             {&unet->leave_back, "unet_leave_back", UNET_GROUP, true},
+             {&unet->leave_add, "unet_leave_add", UNET_SHARES, true},
+             {&unet->enter_sums, "unet_enter_sums", UNET_GROUP, true},
+             {&unet->enter_back, "unet_enter_back", UNET_GROUP, true},
+             {&unet->reduce, "unet_reduce", UNET_GROUP, true}};
+  const struct unet_plan *plan = &unet->plan;
+  const char *macros =
+      arena_text(unet->arena,
+                 "-DROWS=%d -DCOLUMNS=%d -DSLICES=%d -DOWN_ROWS=%d -DOWN_COLUMNS=%d -DTOP=%d -DLEFT=%d -DSHARES=%d",
+                 plan->rows, plan->columns, plan->map[plan->maps - 1].slices, plan->own_rows, plan->own_columns,
+                 plan->top, plan->left, UNET_SHARES);
   for (size_t i = 0; i < sizeof end / sizeof *end; i++)
     if ((graph->train || !end[i].train) &&
-        !kernel_variant_open(graph->kernels, end[i].variant, end[i].name, map_macros(unet, end[i].map, 0), end[i].group,
-                             error))
+        !kernel_variant_open(graph->kernels, end[i].variant, end[i].name, macros, end[i].group, error))
       return false;
-  return true;
+  return kernel_variant_open(graph->kernels, &unet->pack, "unet_pack", "", UNET_GROUP, error);
 }
 
 /* ---- one for all nodes of the same sizes ---------------------------------------------------------------- */

@@ -75,6 +75,11 @@ static void run(const struct pass *pass, const struct kernel_variant *variant, s
   kernel_variant_run(pass->graph->kernels, variant, rows, args);
 }
 
+/* A profile tells layers apart by their parameters' names. */
+static void tell_layer(const struct pass *pass, int l) {
+  pass->graph->device->label = pass->graph->parameter[pass->node->weight + pass->plan->layer[l].parameter].name;
+}
+
 /* ---- forward ------------------------------------------------------------------------------------------- */
 
 /* The two halves of the table, forward and backward, are two buffers. */
@@ -158,6 +163,7 @@ void unet_forward(struct graph *graph, tensor out) {
   device_fill(graph->device, pass.node->kept, 8 * (size_t)pass.places.sums, 16 * pass.plan->sums * pass.room, 0);
   for (int l = 0; l < pass.plan->layers; l++) {
     const struct unet_layer *layer = &pass.plan->layer[l];
+    tell_layer(&pass, l);
     run_layer(&pass, l, (uint32_t)weights_at);
     run_sums(&pass, layer->out);
     run_pool(&pass, layer->out);
@@ -273,6 +279,7 @@ void unet_backward(struct graph *graph, tensor out) {
   leave_back(&pass);
   for (int l = plan->layers - 1; l >= 0; l--) {
     weights_at -= plan->layer[l].back_words;
+    tell_layer(&pass, l);
     run_back_sums(&pass, plan->layer[l].out);
     run_weights(&pass, l);
     if (l || input) run_gradient(&pass, l, weights_at);
