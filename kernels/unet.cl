@@ -18,6 +18,7 @@
  *   FOLD                      a pixel's gradient is that of its four fine pixels, one after the other
  *   OUT_SLICES                slices of the output
  *   SPREAD                    the output goes to four fine pixels, one after the other
+ *   TARGET_SLICES             BACKWARD 1: of the map whose sums are taken on the way; 0: none
  *   TILE_X TILE_Y             pixels of a group's tile
  *   TILES_OUT WARPS_OUT       slices of the output that a warp makes; warps side by side over them
  *
@@ -42,6 +43,7 @@
 #define FOLD 0
 #define OUT_SLICES 3
 #define SPREAD 0
+#define TARGET_SLICES 0
 #define TILE_X 32
 #define TILE_Y 8
 #define TILES_OUT 3
@@ -190,6 +192,7 @@ INLINE uint flat_place(uint flat) {
 #define WARP_ROWS (ROW_TILES / (WARPS / WARPS_OUT)) /* of a warp */
 #define ALL_TILES (OUT_SLICES * (SPREAD ? 4 : 1))
 #define OUT_GROUPS (ALL_TILES / (TILES_OUT * WARPS_OUT))
+#define GROUP_CHANNELS (8 * TILES_OUT * WARPS_OUT)
 
 /* A warp's products of one chunk. */
 INLINE void multiply_chunk(__local const uint *tile, __global const uint *weights, uint warp_rows, uint tiles,
@@ -213,8 +216,37 @@ INLINE void multiply_chunk(__local const uint *tile, __global const uint *weight
   }
 }
 
-INLINE void store_products(float acc[WARP_ROWS][TILES_OUT][4], __global uint *output, uint n, uint warp_rows, uint tiles,
-                           int left, int top) {
+/* What leaves with the store, of a lane's channels: sums of values and squares; or, of a gradient that goes back through a
+ * map's ReLU and norm, of what passes and of its product with the normalised value. */
+typedef struct {
+  float value[TILES_OUT][2], product[TILES_OUT][2];
+} lane_sums;
+
+/* The map `target` whose activation's gradient is stored, where it is that of the first TARGET_SLICES. */
+INLINE void add_lane(lane_sums *sums, uint k, uint word, float2 values, __global const uint *target, uint at,
+                     __local const float *norms, uint channel) {
+#if BACKWARD
+  if (channel >= 8u * TARGET_SLICES) return;
+  uint raw = target[at];
+  float given[2] = {even_of(word), odd_of(word)}, seen[2] = {even_of(raw), odd_of(raw)};
+  UNROLL for (uint j = 0u; j < 2u; j++) {
+    float normal = fma(seen[j], norms[channel + j], norms[8u * TARGET_SLICES + channel + j]);
+    float passed = normal > 0.0f ? given[j] : LEAK * given[j];
+    sums->value[k][j] += passed;
+    sums->product[k][j] += passed * normal;
+  }
+#else
+  float given[2] = {values.x, values.y};
+  UNROLL for (uint j = 0u; j < 2u; j++) {
+    sums->value[k][j] += given[j];
+    sums->product[k][j] += given[j] * given[j];
+  }
+#endif
+}
+
+INLINE void store_products(float acc[WARP_ROWS][TILES_OUT][4], __global uint *output, __global const uint *target,
+                           __local const float *norms, lane_sums *sums, uint n, uint warp_rows, uint tiles, int left,
+                           int top) {
   const uint lane = (uint)get_local_id(0) & 31u, g = lane >> 2, t = lane & 3u;
   UNROLL for (uint r = 0u; r < WARP_ROWS; r++) UNROLL for (uint half_row = 0u; half_row < 2u; half_row++) {
     uint row = warp_rows * WARP_ROWS + r;
@@ -228,8 +260,35 @@ INLINE void store_products(float acc[WARP_ROWS][TILES_OUT][4], __global uint *ou
 #else
       uint slice = tile, pixel = (n * ROWS + y) * COLUMNS + x;
 #endif
-      output[(pixel * OUT_SLICES + slice) * 4u + t] = pack(acc[r][k][2u * half_row], acc[r][k][2u * half_row + 1u]);
+      float2 values = (float2)(acc[r][k][2u * half_row], acc[r][k][2u * half_row + 1u]);
+      uint word = pack(values.x, values.y);
+      output[(pixel * OUT_SLICES + slice) * 4u + t] = word;
+      add_lane(sums, k, word, values, target, (pixel * TARGET_SLICES + slice) * 4u + t, norms, 8u * slice + 2u * t);
     }
+  }
+}
+
+/* Adds the lanes' sums to those of image n, by way of the group's. */
+INLINE void store_sums(lane_sums *sums, __local float2 *scratch, __global long *to, uint warp_rows, uint warp_out,
+                       uint out_group LANES) {
+  const uint item = (uint)get_local_id(0), lane = item & 31u;
+  UNROLL for (uint k = 0u; k < TILES_OUT; k++) UNROLL for (uint j = 0u; j < 2u; j++) {
+    float2 all = (float2)(sums->value[k][j], sums->product[k][j]);
+    NO_UNROLL for (uint mask = 4u; mask < 32u; mask *= 2u) {
+      all.x += shuffle(all.x, mask GIVE_LANES);
+      all.y += shuffle(all.y, mask GIVE_LANES);
+    }
+    if (lane < 4u) scratch[warp_rows * GROUP_CHANNELS + (warp_out * TILES_OUT + k) * 8u + 2u * lane + j] = all;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint c = item; c < GROUP_CHANNELS; c += GROUP) {
+    uint channel = out_group * GROUP_CHANNELS + c;
+    if (SPREAD) channel %= 8u * OUT_SLICES;
+    float2 total = (float2)(0.0f, 0.0f);
+    for (uint w = 0u; w < WARPS / WARPS_OUT; w++) total += scratch[w * GROUP_CHANNELS + c];
+    if (BACKWARD && channel >= 8u * TARGET_SLICES) continue;
+    add_sum(to, 2u * channel, total.x);
+    add_sum(to, 2u * channel + 1u, total.y);
   }
 }
 
@@ -259,15 +318,20 @@ INLINE chunk_place place_chunk(__global const uint4 *source, __global const uint
 }
 
 /* A row is a tile of an image and a group of output slices. Offsets are in elements of their arguments. Forward: maps
- * first and second of `source`, and their sums. BACKWARD: the gradient `first` of `source`, the map `second` of `raw`, its
- * sums, and those of `back`. */
+ * first and second of `source`, and their sums; the output's sums go to `added`. BACKWARD: the gradient `first` of `source`,
+ * the map `second` of `raw`, its sums, and those of `back`; the map `target` of `raw` is the one whose activation's
+ * gradient is made, and the sums for that go to `added`. */
 __kernel void unet_conv(__global const uint4 *restrict source, __global const uint4 *restrict raw,
                         __global const long *restrict sums, __global const long *restrict back,
-                        __global const uint *restrict weights, __global uint *restrict output, uint first, uint second,
-                        uint first_sums, uint second_sums, uint weights_at, uint output_at, uint rows) {
+                        __global const uint *restrict weights, __global uint *restrict output,
+                        __global long *restrict added, uint first, uint second, uint first_sums, uint second_sums,
+                        uint weights_at, uint output_at, uint target, uint target_sums, uint added_at, uint rows) {
   OPEN_LANES(GROUP);
   __local uint tile[TILE_WIDTH * TILE_HEIGHT * PITCH] __attribute__((aligned(16)));
   __local float norms[(BACKWARD ? 4 : 2) * IN_SLICES * 8] __attribute__((aligned(32)));
+  __local float target_norms[16 * TARGET_SLICES + 1];
+  __local float2 scratch[WARPS / WARPS_OUT * GROUP_CHANNELS];
+  lane_sums lane_sum = {{{0.0f}}, {{0.0f}}};
   const uint warp = (uint)get_local_id(0) >> 5, warp_out = warp % WARPS_OUT, warp_rows = warp / WARPS_OUT;
   const uint out_group = (uint)get_group_id(0) % OUT_GROUPS, at = (uint)get_group_id(0) / OUT_GROUPS;
   const uint n = at / (TILES_X * TILES_Y), tiles = (out_group * WARPS_OUT + warp_out) * TILES_OUT;
@@ -287,6 +351,9 @@ __kernel void unet_conv(__global const uint4 *restrict source, __global const ui
 #if BACKWARD
   const uint of = 16u * n * FIRST_SLICES;
   take_back_norms(sums + first_sums + of, back + second_sums + of, ROWS * COLUMNS * (FOLD ? 4 : 1), FIRST_SLICES, norms);
+  if (TARGET_SLICES)
+    take_norms(sums + target_sums + 16u * n * TARGET_SLICES, ROWS * COLUMNS, TARGET_SLICES, target_norms,
+               target_norms + 8 * TARGET_SLICES);
 #elif !PLAIN
   take_norms(sums + first_sums + 16u * n * FIRST_SLICES, ROWS * COLUMNS, FIRST_SLICES, norms, norms + 8 * IN_SLICES);
   if (SECOND_SLICES)
@@ -314,7 +381,11 @@ __kernel void unet_conv(__global const uint4 *restrict source, __global const ui
 #endif
     multiply_chunk(tile, weights + weights_at + chunk * (STEPS * ALL_TILES * 64u), warp_rows, tiles, acc GIVE_LANES);
   }
-  store_products(acc, output + output_at, n, warp_rows, tiles, left, top);
+  store_products(acc, output + output_at, (__global const uint *)(raw + target), target_norms, &lane_sum, n, warp_rows,
+                 tiles, left, top);
+  if (!BACKWARD || TARGET_SLICES)
+    store_sums(&lane_sum, scratch, added + added_at + 16u * n * (BACKWARD ? TARGET_SLICES : OUT_SLICES), warp_rows, warp_out,
+               out_group GIVE_LANES);
 }
 #else
 
@@ -325,6 +396,10 @@ __kernel void unet_conv(__global const uint4 *restrict source, __global const ui
 #define ROW_TILES STEPS /* two slices of taps and channels each */
 #define WARP_ROWS ((ROW_TILES + WARPS - 1) / WARPS)
 #define PIXEL_STEPS (TILE_X * TILE_Y / 16)
+#define IN_TURNS TURNS_OF(HALO, SLICES)
+#define OUT_TURNS TURNS_OF(0, TILES_OUT)
+/* The next tile is on its way while one is multiplied, where registers suffice. */
+#define AHEAD (IN_TURNS + 2 * OUT_TURNS + WARP_ROWS * TILES_OUT <= 21)
 
 #ifdef L2SR_EMULATED
 /* Of a matrix of eight pixels and eight channels, a pixel after `pitch` words, the pair of pixels 2t, 2t + 1 of channel
@@ -398,9 +473,22 @@ __kernel void unet_weights(__global const uint4 *restrict maps, __global const l
     high[r] = flat_place(2u * (warp * WARP_ROWS + r) + 1u);
     UNROLL for (uint k = 0u; k < TILES_OUT; k++) UNROLL for (uint j = 0u; j < 4u; j++) acc[r][k][j] = 0.0f;
   }
+  __global const uint4 *in_map = maps + (own ? first : second) + from, *raw_map = maps + raw + out_begin;
+  __global const uint4 *out_map = gradients + gradient + GRADIENT_OFFSET + out_begin;
+#define TILE_N(place) ((place) / (TILES_X * TILES_Y))
+#define TILE_LEFT(place) ((int)((place) % TILES_X) * TILE_X)
+#define TILE_TOP(place) ((int)((place) / TILES_X % TILES_Y) * TILE_Y)
+#define FETCH(place)                                                                                          \
+  fetch_activation(in_map, stride, loaded, 0u, IN_TURNS, TILE_N(place), TILE_LEFT(place), TILE_TOP(place));    \
+  fetch_gradient(out_map, raw_map, given, outputs, TILES_OUT, 0u, 0u, OUT_TURNS, TILE_N(place), fine,          \
+                 TILE_LEFT(place), TILE_TOP(place))
+#if AHEAD
+  uint4 loaded[IN_TURNS], given[OUT_TURNS], outputs[OUT_TURNS];
+  if (which * each < end) { FETCH(which * each); }
+#endif
   NO_UNROLL for (uint place = which * each; place < end; place++) {
-    const uint n = place / (TILES_X * TILES_Y);
-    const int left = (int)(place % TILES_X) * TILE_X, top = (int)(place / TILES_X % TILES_Y) * TILE_Y;
+    const uint n = TILE_N(place);
+    const int left = TILE_LEFT(place), top = TILE_TOP(place);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (n != image) {
       const uint of = 16u * (n * FIRST_SLICES + out_begin);
@@ -412,9 +500,14 @@ __kernel void unet_weights(__global const uint4 *restrict maps, __global const l
       take_back_norms(sums + own_sums + of, back + own_back + of, ROWS * COLUMNS * (FOLD ? 4 : 1), TILES_OUT, out_norms);
       barrier(CLK_LOCAL_MEM_FENCE);
     }
-    load_activation(maps + (own ? first : second) + from, stride, norms, norms + 8 * SLICES, tile, n, left, top);
-    load_gradient(gradients + gradient + GRADIENT_OFFSET + out_begin, maps + raw + out_begin, out_norms, 8u * TILES_OUT,
-                  out_tile, TILES_OUT, 0u, n, fine, left, top);
+#if AHEAD
+    put_activation(loaded, norms, norms + 8 * SLICES, tile, 0u, IN_TURNS, left, top);
+    put_gradient(given, outputs, out_norms, 8u * TILES_OUT, out_tile, TILES_OUT, 0u, 0u, OUT_TURNS, left, top);
+    if (place + 1u < end) { FETCH(place + 1u); }
+#else
+    load_activation(in_map, stride, norms, norms + 8 * SLICES, tile, n, left, top);
+    load_gradient(out_map, raw_map, out_norms, 8u * TILES_OUT, out_tile, TILES_OUT, 0u, n, fine, left, top);
+#endif
     barrier(CLK_LOCAL_MEM_FENCE);
     NO_UNROLL for (uint step = 0u; step < PIXEL_STEPS; step++) {
       uint b[TILES_OUT][2], a[4];

@@ -1,9 +1,8 @@
-/* Between the layers of a fused U-Net of complex images (kernels/unet.cl): sums of instance norms, forward and back, and
+/* Between the layers of a fused U-Net of complex images (kernels/unet.cl): sums of instance norms on the way back, and
  * average pooling.
  *
  *   ROWS COLUMNS SLICES       of the map
- *   KIND                      unet_sums: 0 of a raw map; 1 of a gradient that goes back through it; 2 the same, made of a
- *                             part of a joined gradient and the pooled map's
+ *   JOINS                     unet_sums: the gradient is made of a part of a joined one and of the pooled map's
  *   STRIDE OFFSET             slices of a pixel of that gradient, and the first that is meant
  *   SHARES                    groups that an image is parted among */
 #ifdef L2SR_MATRIX
@@ -12,7 +11,7 @@
 #define ROWS 320
 #define COLUMNS 320
 #define SLICES 3
-#define KIND 0
+#define JOINS 1
 #define STRIDE 3
 #define OFFSET 0
 #define SHARES 64
@@ -71,8 +70,8 @@ INLINE void add_sums(float8 sum, float8 product, __local float *scratch, __globa
   }
 }
 
-/* Sums of a raw map and of its squares; or of the gradient of its activation, through the leaky ReLU, and of its product
- * with the normalised value. A row is a share of an image. */
+/* Sums of the gradient of a map's activation, through the leaky ReLU, and of its product with the normalised value. A row
+ * is a share of an image. */
 __kernel void unet_sums(__global const uint4 *restrict maps, __global const long *restrict map_sums,
                         __global const uint4 *restrict gradients, __global uint4 *restrict joined,
                         __global long *restrict sums, uint raw, uint raw_sums, uint gradient, uint pooled,
@@ -82,27 +81,20 @@ __kernel void unet_sums(__global const uint4 *restrict maps, __global const long
   const uint n = (uint)get_group_id(0) / SHARES, share = (uint)get_group_id(0) % SHARES;
   const uint lane = (uint)get_local_id(0) / SLICES, slice = (uint)get_local_id(0) % SLICES;
   float8 sum = (float8)0.0f, product = (float8)0.0f;
-  if (KIND) take_norms(map_sums + raw_sums + 2u * n * CHANNELS, scale, shift);
+  take_norms(map_sums + raw_sums + 2u * n * CHANNELS, scale, shift);
   if (lane < ACROSS)
     FOUR_TURNS for (uint i = share_start(PIXELS_OF_MAP, share) + lane; i < share_end(PIXELS_OF_MAP, share); i += ACROSS) {
       uint pixel = n * PIXELS_OF_MAP + i;
-      float8 value = unpack_eight(maps[raw + pixel * SLICES + slice]);
-      if (KIND) {
-        float8 given = unpack_eight(gradients[gradient + pixel * STRIDE + OFFSET + slice]);
-        if (KIND == 2) {
-          uint coarse = (n * (ROWS / 2) + i / COLUMNS / 2u) * (COLUMNS / 2) + i % COLUMNS / 2u;
-          uint4 words = pack_eight(given + 0.25f * unpack_eight(gradients[pooled + coarse * SLICES + slice]));
-          joined[joined_at + pixel * SLICES + slice] = words;
-          given = unpack_eight(words);
-        }
-        value = fma(value, vload8(slice, scale), vload8(slice, shift));
-        given = leak_back(given, value);
-        sum += given;
-        product += given * value;
-      } else {
-        sum += value;
-        product += value * value;
-      }
+      uint4 words = gradients[gradient + pixel * STRIDE + OFFSET + slice];
+      float8 normal = fma(unpack_eight(maps[raw + pixel * SLICES + slice]), vload8(slice, scale), vload8(slice, shift));
+#if JOINS
+      uint coarse = (n * (ROWS / 2) + i / COLUMNS / 2u) * (COLUMNS / 2) + i % COLUMNS / 2u;
+      words = pack_eight(unpack_eight(words) + 0.25f * unpack_eight(gradients[pooled + coarse * SLICES + slice]));
+      joined[joined_at + pixel * SLICES + slice] = words;
+#endif
+      float8 passed = leak_back(unpack_eight(words), normal);
+      sum += passed;
+      product += passed * normal;
     }
   add_sums(sum, product, scratch, sums + sums_at + 2u * n * CHANNELS);
 }

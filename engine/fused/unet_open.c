@@ -63,12 +63,12 @@ static const char *layer_macros(const struct graph *graph, const struct unet *un
       unet->arena,
       "-DROWS=%d -DCOLUMNS=%d -DTAPS=%d -DSLICES=%d -DCHUNKS=%d -DFIRST_SLICES=%d -DSECOND_SLICES=%d -DIN_FIRST=%d "
       "-DIN_SECOND=%d -DPLAIN=%d -DBACKWARD=%d -DGRADIENT_STRIDE=%d -DGRADIENT_OFFSET=%d -DFOLD=%d -DOUT_SLICES=%d "
-      "-DSPREAD=%d -DTILE_X=%d -DTILE_Y=%d -DTILES_OUT=%d -DWARPS_OUT=%d%s",
+      "-DSPREAD=%d -DTARGET_SLICES=%d -DTILE_X=%d -DTILE_Y=%d -DTILES_OUT=%d -DWARPS_OUT=%d%s",
       plan->rows >> first->level, plan->columns >> first->level, layer->rises ? 1 : 9, tile->slices, tile->chunks,
       way == FORWARD ? first->slices : out->slices, way == FORWARD ? second : 0, first->slices, second,
       way != BACK && first->plain, (int)way, takes ? unet_in_slices(plan, takes) : out->slices,
       takes ? out->offset : 0, way != FORWARD && layer->rises, way == BACK ? first->slices + second : out->slices,
-      way == FORWARD && layer->rises, tile->x, tile->y, tile->tiles_out, tile->warps_out, cap_of(graph));
+      way == FORWARD && layer->rises, way == BACK && !first->plain ? first->slices : 0, tile->x, tile->y, tile->tiles_out, tile->warps_out, cap_of(graph));
 }
 
 static bool open_layer(struct graph *graph, struct unet *unet, int l, struct error *error) {
@@ -83,23 +83,22 @@ static bool open_layer(struct graph *graph, struct unet *unet, int l, struct err
 }
 
 /* Macros of kernels/unet_sums.cl. */
-static const char *sums_macros(const struct unet *unet, const struct unet_map *map, int kind) {
+static const char *sums_macros(const struct unet *unet, const struct unet_map *map, bool joins) {
   const struct unet_plan *plan = &unet->plan;
-  const struct unet_layer *taker = map->taker >= 0 ? &plan->layer[map->taker] : NULL;
-  return arena_text(unet->arena, "-DROWS=%d -DCOLUMNS=%d -DSLICES=%d -DKIND=%d -DSTRIDE=%d -DOFFSET=%d -DSHARES=%d",
-                    plan->rows >> map->level, plan->columns >> map->level, map->slices, kind,
-                    kind && taker ? unet_in_slices(plan, taker) : map->slices, kind ? map->offset : 0, UNET_SHARES);
+  return arena_text(unet->arena, "-DROWS=%d -DCOLUMNS=%d -DSLICES=%d -DJOINS=%d -DSTRIDE=%d -DOFFSET=%d -DSHARES=%d",
+                    plan->rows >> map->level, plan->columns >> map->level, map->slices, joins,
+                    joins ? unet_in_slices(plan, &plan->layer[map->taker]) : map->slices, map->offset, UNET_SHARES);
 }
 
+/* Forward a map's sums leave with the product that makes it; back, those of a map that is pooled, or is the last, are left to
+ * take. */
 static bool open_map(struct graph *graph, struct unet *unet, int m, struct error *error) {
   const struct unet_map *map = &unet->plan.map[m];
-  const char *plain = sums_macros(unet, map, 0);
-  bool pooled = map->pool >= 0;
-  if (map->plain) return true;
-  return kernel_variant_open(graph->kernels, &unet->sums[m], "unet_sums", plain, UNET_GROUP, error) &&
-         (!pooled || kernel_variant_open(graph->kernels, &unet->pool[m], "unet_pool", plain, UNET_GROUP, error)) &&
-         (!graph->train || kernel_variant_open(graph->kernels, &unet->back_sums[m], "unet_sums",
-                                               sums_macros(unet, map, pooled ? 2 : 1), UNET_GROUP, error));
+  bool pooled = map->pool >= 0, alone = pooled || map->taker < 0;
+  return (!pooled || kernel_variant_open(graph->kernels, &unet->pool[m], "unet_pool", sums_macros(unet, map, true),
+                                         UNET_GROUP, error)) &&
+         (!graph->train || !alone || kernel_variant_open(graph->kernels, &unet->back_sums[m], "unet_sums",
+                                                         sums_macros(unet, map, pooled), UNET_GROUP, error));
 }
 
 /* ---- the ends ------------------------------------------------------------------------------------------ */
@@ -183,7 +182,6 @@ void unet_close(struct graph *graph, tensor out) {
   close_variants(unet->forward, UNET_LAYERS);
   close_variants(unet->back, UNET_LAYERS);
   close_variants(unet->weights, UNET_LAYERS);
-  close_variants(unet->sums, UNET_MAPS);
   close_variants(unet->back_sums, UNET_MAPS);
   close_variants(unet->pool, UNET_MAPS);
   for (int way = 0; way < 2; way++) device_release(graph->device, unet->table[way], unet->table_bytes);

@@ -77,7 +77,7 @@ struct unet {
   struct kernel_variant pack, moments, statistics, enter, leave, leave_sums, totals, leave_back, leave_add, enter_sums,
       enter_back, reduce;
   struct kernel_variant forward[UNET_LAYERS], back[UNET_LAYERS], weights[UNET_LAYERS];
-  struct kernel_variant sums[UNET_MAPS], back_sums[UNET_MAPS], pool[UNET_MAPS];
+  struct kernel_variant back_sums[UNET_MAPS], pool[UNET_MAPS];
 };
 
 enum { UNET_TABLE = 16 }; /* words of the table a layer (kernels/unet_pack.cl) */

@@ -120,19 +120,11 @@ static void run_layer(const struct pass *pass, int l, uint32_t weights_at) {
   uint32_t sums_start = pass->places.sums;
   run(pass, &pass->unet->forward[l], tiles_of(pass, layer, &layer->forward) * (size_t)layer->forward.groups_out,
       ARGS(vectors(ARG_IN, kept), vectors(ARG_IN, kept), sums(ARG_IN, kept), sums(ARG_IN, kept),
-           words(ARG_IN, pass->node->work), words(ARG_OUT, kept), arg_u32(map_at(pass, layer->first)),
-           arg_u32(map_at(pass, layer->second)), arg_u32(sums_start + sums_at(pass, layer->first)),
+           words(ARG_IN, pass->node->work), words(ARG_OUT, kept), sums(ARG_INOUT, kept),
+           arg_u32(map_at(pass, layer->first)), arg_u32(map_at(pass, layer->second)), arg_u32(sums_start + sums_at(pass, layer->first)),
            arg_u32(sums_start + sums_at(pass, layer->second)), arg_u32(weights_at),
-           arg_u32(4 * map_at(pass, layer->out))));
-}
-
-static void run_sums(const struct pass *pass, int m) {
-  cl_mem kept = pass->node->kept;
-  uint32_t own = pass->places.sums + sums_at(pass, m);
-  run(pass, &pass->unet->sums[m], pass->images * UNET_SHARES,
-      ARGS(vectors(ARG_IN, kept), sums(ARG_IN, kept), vectors(ARG_IN, kept), vectors(ARG_OUT, kept),
-           sums(ARG_INOUT, kept), arg_u32(map_at(pass, m)), arg_u32(own), arg_u32(0), arg_u32(0), arg_u32(0),
-           arg_u32(own)));
+           arg_u32(4 * map_at(pass, layer->out)), arg_u32(0), arg_u32(0),
+           arg_u32(sums_start + sums_at(pass, layer->out))));
 }
 
 static void run_pool(const struct pass *pass, int m) {
@@ -165,7 +157,6 @@ void unet_forward(struct graph *graph, tensor out) {
     const struct unet_layer *layer = &pass.plan->layer[l];
     tell_layer(&pass, l);
     run_layer(&pass, l, (uint32_t)weights_at);
-    run_sums(&pass, layer->out);
     run_pool(&pass, layer->out);
     weights_at += layer->words;
   }
@@ -199,11 +190,12 @@ static void leave_back(const struct pass *pass) {
            arg_u32(places->leaving), arg_u32((uint32_t)pass->images * UNET_SHARES), channels_of(pass)));
 }
 
-/* The sums of a map's norm on the way back; of one that is pooled too its two gradients become one first. */
+/* The sums of the last map's norm on the way back, and of one that is pooled too, whose two gradients become one first. */
 static void run_back_sums(const struct pass *pass, int m) {
   const struct unet_map *map = &pass->plan->map[m];
   cl_mem kept = pass->node->kept, scratch = pass->node->scratch;
   bool pooled = map->pool >= 0;
+  if (!pooled && map->taker >= 0) return;
   uint32_t joined = pass->places.gradients;
   if (pooled) joined += (uint32_t)(pass->plan->layer[map->taker].given * pass->room);
   run(pass, &pass->unet->back_sums[m], pass->images * UNET_SHARES,
@@ -246,10 +238,13 @@ static void run_gradient(const struct pass *pass, int l, size_t weights_at) {
   uint32_t own = sums_at(pass, layer->out);
   run(pass, &pass->unet->back[l], tiles_of(pass, layer, &layer->back) * (size_t)layer->back.groups_out,
       ARGS(vectors(ARG_IN, scratch), vectors(ARG_IN, kept), sums(ARG_IN, kept), sums(ARG_IN, scratch),
-           words(ARG_IN, scratch), words(ARG_OUT, scratch), arg_u32(gradient_at(pass, layer->out)),
+           words(ARG_IN, scratch), words(ARG_OUT, scratch), sums(ARG_INOUT, scratch),
+           arg_u32(gradient_at(pass, layer->out)),
            arg_u32(map_at(pass, layer->out)), arg_u32(pass->places.sums + own), arg_u32(pass->places.back + own),
            arg_u32(pass->places.packed + (uint32_t)weights_at),
-           arg_u32(4 * (pass->places.gradients + (uint32_t)(layer->given * pass->room)))));
+           arg_u32(4 * (pass->places.gradients + (uint32_t)(layer->given * pass->room))),
+           arg_u32(map_at(pass, layer->first)), arg_u32(pass->places.sums + sums_at(pass, layer->first)),
+           arg_u32(pass->places.back + sums_at(pass, layer->first))));
 }
 
 static void enter_back(const struct pass *pass) {
