@@ -24,7 +24,7 @@
  *
  * Products are mma.m16n8k16: rows are 8x2 pixels, and the 16 values of k are two slices of eight channels, each of any
  * tap, so that no channel count wastes a product. The weights' gradient has rows of taps and channels and k of pixels. */
-#ifdef L2SR_MATRIX
+#if defined(L2SR_MATRIX) && !defined(L2SR_AMD)
 
 #ifndef TAPS /* a layer, so that the file can be read and linted alone */
 #define ROWS 320
