@@ -141,7 +141,7 @@ consistency_step(__global const float *restrict input, __global const float *res
   uint shard = row / parts, last = min((shard + 1u) * each, all);
   float sum = 0.0f;
   for (uint line = shard * each + row % parts; line < last; line += parts)
-    for (uint x = item; x < width; x += GROUP) {
+    FOUR_TURNS for (uint x = item; x < width; x += GROUP) {
       uint place = line * width + x;
       sum -= mask[line / lines * width + x] * (input[place] - reference[place]) * output_gradient[place];
     }

@@ -942,7 +942,7 @@ static const struct kernel_desc rows[] = {
      {IN(U128, "source", ENV, HW), IN(U128, "raw", ENV, HW), IN(I64, "sums", ENV, ONE), IN(I64, "back", ENV, ONE),
       IN(U32, "weights", SHARED, HW), OUT(U32, "output", ENV, HW), INOUT(I64, "added", ENV, ONE), VALUE(U32, "first"),
       VALUE(U32, "second"), VALUE(U32, "first_sums"), VALUE(U32, "second_sums"), VALUE(U32, "weights_at"),
-      VALUE(U32, "output_at"), VALUE(U32, "target"), VALUE(U32, "target_sums"), VALUE(U32, "added_at")},
+      VALUE(U32, "output_at"), VALUE(U32, "target"), VALUE(U32, "sums_of_target"), VALUE(U32, "added_at")},
      NULL, NULL, NULL, 0},
     {"unet_weights", "unet.cl", "partial gradients of a U-Net's weights", LAUNCH_GROUP, 0,
      {IN(U128, "maps", ENV, HW), IN(I64, "sums", ENV, ONE), IN(U128, "gradients", ENV, HW), IN(I64, "back", ENV, ONE),

@@ -53,8 +53,8 @@
 #define GROUP 256
 #define WARPS 8
 #define HALO (TAPS == 9 ? 1 : 0)
-#define TILE_WIDTH (TILE_X + 2 * HALO)
-#define TILE_HEIGHT (TILE_Y + 2 * HALO)
+#define TILE_COLUMNS (TILE_X + 2 * HALO)
+#define TILE_ROWS (TILE_Y + 2 * HALO)
 #define TILES_X ((COLUMNS + TILE_X - 1) / TILE_X)
 #define TILES_Y ((ROWS + TILE_Y - 1) / TILE_Y)
 /* Words from pixel to pixel: an odd number of slices, so that fragment reads meet no bank twice. */
@@ -84,7 +84,7 @@ INLINE void fetch_activation(__global const uint4 *source, uint stride, uint4 *l
                              int left, int top) {
   UNROLL for (uint k = 0u; k < count; k++) {
     uint unit = (turn + k) * GROUP + (uint)get_local_id(0), pixel = unit / SLICES;
-    int y = top + (int)(pixel / TILE_WIDTH) - HALO, x = left + (int)(pixel % TILE_WIDTH) - HALO;
+    int y = top + (int)(pixel / TILE_COLUMNS) - HALO, x = left + (int)(pixel % TILE_COLUMNS) - HALO;
     loaded[k] = (uint4)(0u, 0u, 0u, 0u);
     if (unit < UNITS_OF(HALO, SLICES) && is_inside(y, x))
       loaded[k] = source[((n * ROWS + (uint)y) * COLUMNS + (uint)x) * stride + unit % SLICES];
@@ -96,7 +96,7 @@ INLINE void put_activation(const uint4 *loaded, __local const float *scale, __lo
                            __local uint *tile, uint turn, uint count, int left, int top) {
   UNROLL for (uint k = 0u; k < count; k++) {
     uint unit = (turn + k) * GROUP + (uint)get_local_id(0), pixel = unit / SLICES, slice = unit % SLICES;
-    int y = top + (int)(pixel / TILE_WIDTH) - HALO, x = left + (int)(pixel % TILE_WIDTH) - HALO;
+    int y = top + (int)(pixel / TILE_COLUMNS) - HALO, x = left + (int)(pixel % TILE_COLUMNS) - HALO;
     uint4 words = loaded[k];
     if (unit >= UNITS_OF(HALO, SLICES)) continue;
 #if !PLAIN
@@ -184,7 +184,7 @@ INLINE void take_back_norms(__global const long *sums, __global const long *back
 INLINE uint flat_place(uint flat) {
   uint tap = flat / SLICES;
   if (flat >= TAPS * SLICES) return 0u; /* the last of an odd number has a partner of weight 0 */
-  return TAPS == 9 ? (tap / 3u * TILE_WIDTH + tap % 3u) * PITCH + 4u * (flat % SLICES) : 4u * flat;
+  return TAPS == 9 ? (tap / 3u * TILE_COLUMNS + tap % 3u) * PITCH + 4u * (flat % SLICES) : 4u * flat;
 }
 
 #if BACKWARD < 2
@@ -209,8 +209,8 @@ INLINE void multiply_chunk(__local const uint *tile, __global const uint *weight
     UNROLL for (uint r = 0u; r < WARP_ROWS; r++) {
       uint row = warp_rows * WARP_ROWS + r;
       __local const uint *from =
-          tile + (row / (TILE_X / 8) * 2u * TILE_WIDTH + row % (TILE_X / 8) * 8u + g) * PITCH + t;
-      uint a0 = from[low], a1 = from[TILE_WIDTH * PITCH + low], a2 = from[high], a3 = from[TILE_WIDTH * PITCH + high];
+          tile + (row / (TILE_X / 8) * 2u * TILE_COLUMNS + row % (TILE_X / 8) * 8u + g) * PITCH + t;
+      uint a0 = from[low], a1 = from[TILE_COLUMNS * PITCH + low], a2 = from[high], a3 = from[TILE_COLUMNS * PITCH + high];
       UNROLL for (uint k = 0u; k < TILES_OUT; k++) MULTIPLY(acc[r][k], a0, a1, a2, a3, b[k][0], b[k][1]);
     }
   }
@@ -325,11 +325,11 @@ __kernel void unet_conv(__global const uint4 *restrict source, __global const ui
                         __global const long *restrict sums, __global const long *restrict back,
                         __global const uint *restrict weights, __global uint *restrict output,
                         __global long *restrict added, uint first, uint second, uint first_sums, uint second_sums,
-                        uint weights_at, uint output_at, uint target, uint target_sums, uint added_at, uint rows) {
+                        uint weights_at, uint output_at, uint target, uint sums_of_target, uint added_at, uint rows) {
   OPEN_LANES(GROUP);
-  __local uint tile[TILE_WIDTH * TILE_HEIGHT * PITCH] __attribute__((aligned(16)));
+  __local uint tile[TILE_COLUMNS * TILE_ROWS * PITCH] __attribute__((aligned(16)));
   __local float norms[(BACKWARD ? 4 : 2) * IN_SLICES * 8] __attribute__((aligned(32)));
-  __local float target_norms[16 * TARGET_SLICES + 1];
+  __local float norms_of_target[16 * TARGET_SLICES + 1];
   __local float2 scratch[WARPS / WARPS_OUT * GROUP_CHANNELS];
   lane_sums lane_sum = {{{0.0f}}, {{0.0f}}};
   const uint warp = (uint)get_local_id(0) >> 5, warp_out = warp % WARPS_OUT, warp_rows = warp / WARPS_OUT;
@@ -352,8 +352,8 @@ __kernel void unet_conv(__global const uint4 *restrict source, __global const ui
   const uint of = 16u * n * FIRST_SLICES;
   take_back_norms(sums + first_sums + of, back + second_sums + of, ROWS * COLUMNS * (FOLD ? 4 : 1), FIRST_SLICES, norms);
   if (TARGET_SLICES)
-    take_norms(sums + target_sums + 16u * n * TARGET_SLICES, ROWS * COLUMNS, TARGET_SLICES, target_norms,
-               target_norms + 8 * TARGET_SLICES);
+    take_norms(sums + sums_of_target + 16u * n * TARGET_SLICES, ROWS * COLUMNS, TARGET_SLICES, norms_of_target,
+               norms_of_target + 8 * TARGET_SLICES);
 #elif !PLAIN
   take_norms(sums + first_sums + 16u * n * FIRST_SLICES, ROWS * COLUMNS, FIRST_SLICES, norms, norms + 8 * IN_SLICES);
   if (SECOND_SLICES)
@@ -381,7 +381,7 @@ __kernel void unet_conv(__global const uint4 *restrict source, __global const ui
 #endif
     multiply_chunk(tile, weights + weights_at + chunk * (STEPS * ALL_TILES * 64u), warp_rows, tiles, acc GIVE_LANES);
   }
-  store_products(acc, output + output_at, (__global const uint *)(raw + target), target_norms, &lane_sum, n, warp_rows,
+  store_products(acc, output + output_at, (__global const uint *)(raw + target), norms_of_target, &lane_sum, n, warp_rows,
                  tiles, left, top);
   if (!BACKWARD || TARGET_SLICES)
     store_sums(&lane_sum, scratch, added + added_at + 16u * n * (BACKWARD ? TARGET_SLICES : OUT_SLICES), warp_rows, warp_out,
@@ -454,7 +454,7 @@ __kernel void unet_weights(__global const uint4 *restrict maps, __global const l
                            __global float *restrict part, uint first, uint second, uint first_sums, uint second_sums,
                            uint gradient, uint raw, uint own_sums, uint own_back, uint images, uint shares, uint rows) {
   OPEN_LANES(GROUP);
-  __local uint tile[TILE_WIDTH * TILE_HEIGHT * PITCH] __attribute__((aligned(16)));
+  __local uint tile[TILE_COLUMNS * TILE_ROWS * PITCH] __attribute__((aligned(16)));
   __local uint out_tile[TILE_X * TILE_Y * OUT_PITCH] __attribute__((aligned(16)));
   __local float norms[SLICES * 16] __attribute__((aligned(32))), out_norms[TILES_OUT * 32] __attribute__((aligned(32)));
   const uint lane = (uint)get_local_id(0) & 31u, warp = (uint)get_local_id(0) >> 5, g = lane >> 2, t = lane & 3u;
@@ -511,7 +511,7 @@ __kernel void unet_weights(__global const uint4 *restrict maps, __global const l
     barrier(CLK_LOCAL_MEM_FENCE);
     NO_UNROLL for (uint step = 0u; step < PIXEL_STEPS; step++) {
       uint b[TILES_OUT][2], a[4];
-      const uint near = run_place(2u * step, TILE_WIDTH, PITCH), far = run_place(2u * step + 1u, TILE_WIDTH, PITCH);
+      const uint near = run_place(2u * step, TILE_COLUMNS, PITCH), far = run_place(2u * step + 1u, TILE_COLUMNS, PITCH);
       const uint out_near = run_place(2u * step, TILE_X, OUT_PITCH), out_far = run_place(2u * step + 1u, TILE_X, OUT_PITCH);
       UNROLL for (uint k = 0u; k < TILES_OUT; k++) take_two(b[k], out_tile + 4u * k, OUT_PITCH, out_near, out_far);
       UNROLL for (uint r = 0u; r < WARP_ROWS; r++) {

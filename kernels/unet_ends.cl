@@ -20,8 +20,8 @@
 #endif
 
 #define GROUP 256
-#define PIXELS_OF_MAP (ROWS * COLUMNS)
-#define OWN_PIXELS (OWN_ROWS * OWN_COLUMNS)
+#define MAP_SIZE (ROWS * COLUMNS)
+#define OWN_SIZE (OWN_ROWS * OWN_COLUMNS)
 #define ACROSS (GROUP / SLICES) /* pixels that a group's work-items take side by side */
 #define CHANNELS (8 * SLICES)
 
@@ -31,7 +31,7 @@ INLINE uint share_end(uint count, uint share) { return min(share_start(count, sh
 
 INLINE void take_norms(__global const long *sums, __local float *scale, __local float *shift) {
   for (uint c = (uint)get_local_id(0); c < CHANNELS; c += GROUP) {
-    float2 norm = norm_of(sums + 2u * c, PIXELS_OF_MAP);
+    float2 norm = norm_of(sums + 2u * c, MAP_SIZE);
     scale[c] = norm.x;
     shift[c] = norm.y;
   }
@@ -46,8 +46,8 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 unet_moments(__global const float *restrict planes, __global float *restrict part, uint part_at, uint rows) {
   __local moments scratch[GROUP];
   const uint plane = (uint)get_group_id(0) / SHARES, share = (uint)get_group_id(0) % SHARES;
-  __global const float *from = planes + plane * OWN_PIXELS;
-  const uint start = share_start(OWN_PIXELS, share), end = share_end(OWN_PIXELS, share);
+  __global const float *from = planes + plane * OWN_SIZE;
+  const uint start = share_start(OWN_SIZE, share), end = share_end(OWN_SIZE, share);
   float origin = start < end ? from[start] : 0.0f, count = 0.0f, sum = 0.0f, square = 0.0f;
   for (uint i = start + (uint)get_local_id(0); i < end; i += GROUP) {
     float gap = from[i] - origin;
@@ -71,24 +71,24 @@ unet_statistics(__global const float *restrict part, __global float *restrict st
   moments mine = {from[0], from[1], from[2]};
   moments all = group_moments(mine, scratch);
   __global float *to = statistics + statistics_at + 4u * get_group_id(0);
-  float deviation = sqrt(all.square / (float)(OWN_PIXELS - 1));
+  float deviation = sqrt(all.square / (float)(OWN_SIZE - 1));
   if (get_local_id(0) == 0) to[0] = all.mean, to[1] = deviation, to[2] = deviation > 0.0f ? 1.0f / deviation : 0.0f;
 }
 
 /* The normalised planes as the first map, of one slice. A row is GROUP pixels of that. */
 __kernel void unet_enter(__global const float *restrict planes, __global const float *restrict statistics,
                          __global uint4 *restrict output, uint statistics_at, uint output_at, uint rows) {
-  const uint groups = (PIXELS_OF_MAP + GROUP - 1) / GROUP, n = (uint)get_group_id(0) / groups;
+  const uint groups = (MAP_SIZE + GROUP - 1) / GROUP, n = (uint)get_group_id(0) / groups;
   const uint i = (uint)get_group_id(0) % groups * GROUP + (uint)get_local_id(0);
   const uint y = i / COLUMNS - TOP, x = i % COLUMNS - LEFT; /* before the planes they wrap around */
   __global const float *by = statistics + statistics_at + 8u * n;
   uint word = 0u;
-  if (i >= PIXELS_OF_MAP) return;
+  if (i >= MAP_SIZE) return;
   if (y < OWN_ROWS && x < OWN_COLUMNS) {
-    uint at = 2u * n * OWN_PIXELS + y * OWN_COLUMNS + x;
-    word = pack((planes[at] - by[0]) * by[2], (planes[at + OWN_PIXELS] - by[4]) * by[6]);
+    uint at = 2u * n * OWN_SIZE + y * OWN_COLUMNS + x;
+    word = pack((planes[at] - by[0]) * by[2], (planes[at + OWN_SIZE] - by[4]) * by[6]);
   }
-  output[output_at + n * PIXELS_OF_MAP + i] = (uint4)(word, 0u, 0u, 0u);
+  output[output_at + n * MAP_SIZE + i] = (uint4)(word, 0u, 0u, 0u);
 }
 
 /* The 1x1 convolution to two planes, in the units of the planes that entered. A row is GROUP pixels of these. */
@@ -97,20 +97,20 @@ __kernel void unet_leave(__global const uint4 *restrict maps, __global const lon
                          __global const float *restrict bias, __global float *restrict planes, uint raw, uint raw_sums,
                          uint statistics_at, uint channels, uint rows) {
   __local float scale[CHANNELS] __attribute__((aligned(32))), shift[CHANNELS] __attribute__((aligned(32)));
-  const uint groups = (OWN_PIXELS + GROUP - 1) / GROUP, n = (uint)get_group_id(0) / groups;
+  const uint groups = (OWN_SIZE + GROUP - 1) / GROUP, n = (uint)get_group_id(0) / groups;
   const uint i = (uint)get_group_id(0) % groups * GROUP + (uint)get_local_id(0);
   __global const float *by = statistics + statistics_at + 8u * n;
   take_norms(sums + raw_sums + 2u * n * CHANNELS, scale, shift);
-  if (i >= OWN_PIXELS) return;
+  if (i >= OWN_SIZE) return;
   float re = bias[0], im = bias[1];
   for (uint slice = 0u; slice < SLICES; slice++) {
-    float8 value = leak(fma(unpack_eight(maps[raw + (n * PIXELS_OF_MAP + map_pixel(i)) * SLICES + slice]),
+    float8 value = leak(fma(unpack_eight(maps[raw + (n * MAP_SIZE + map_pixel(i)) * SLICES + slice]),
                             vload8(slice, scale), vload8(slice, shift)));
     re += strip_sum(value * load_eight(weight, 8u * slice, channels));
     im += strip_sum(value * load_eight(weight + channels, 8u * slice, channels));
   }
-  planes[2u * n * OWN_PIXELS + i] = fma(re, by[1], by[0]);
-  planes[(2u * n + 1u) * OWN_PIXELS + i] = fma(im, by[5], by[4]);
+  planes[2u * n * OWN_SIZE + i] = fma(re, by[1], by[0]);
+  planes[(2u * n + 1u) * OWN_SIZE + i] = fma(im, by[5], by[4]);
 }
 
 /* Of a share of a plane the sums of the output's gradient and of its product with the output before it got its units; and
@@ -123,10 +123,10 @@ unet_leave_sums(__global const float *restrict planes, __global const float *res
   const uint plane = (uint)get_group_id(0) / SHARES, share = (uint)get_group_id(0) % SHARES;
   __global const float *by = statistics + statistics_at + 4u * plane;
   float sum = 0.0f, product = 0.0f, most = 0.0f;
-  for (uint i = share_start(OWN_PIXELS, share) + (uint)get_local_id(0); i < share_end(OWN_PIXELS, share); i += GROUP) {
-    float given = gradient[plane * OWN_PIXELS + i];
+  for (uint i = share_start(OWN_SIZE, share) + (uint)get_local_id(0); i < share_end(OWN_SIZE, share); i += GROUP) {
+    float given = gradient[plane * OWN_SIZE + i];
     sum += given;
-    product += given * (planes[plane * OWN_PIXELS + i] - by[0]) * by[2];
+    product += given * (planes[plane * OWN_SIZE + i] - by[0]) * by[2];
     most = fmax(most, fabs(given));
   }
   sum = group_sum(sum, scratch);
@@ -169,11 +169,11 @@ __kernel void unet_leave_back(__global const uint4 *restrict maps, __global cons
   if (lane < ACROSS) {
     float8 weight_re = load_eight(weight, 8u * slice, channels);
     float8 weight_im = load_eight(weight + channels, 8u * slice, channels);
-    for (uint i = share_start(PIXELS_OF_MAP, share) + lane; i < share_end(PIXELS_OF_MAP, share); i += ACROSS) {
-      uint y = i / COLUMNS - TOP, x = i % COLUMNS - LEFT, at = (n * PIXELS_OF_MAP + i) * SLICES + slice;
+    for (uint i = share_start(MAP_SIZE, share) + lane; i < share_end(MAP_SIZE, share); i += ACROSS) {
+      uint y = i / COLUMNS - TOP, x = i % COLUMNS - LEFT, at = (n * MAP_SIZE + i) * SLICES + slice;
       bool inside = y < OWN_ROWS && x < OWN_COLUMNS;
-      uint place = 2u * n * OWN_PIXELS + y * OWN_COLUMNS + x;
-      float2 given = inside ? (float2)(output_gradient[place] * by[1], output_gradient[place + OWN_PIXELS] * by[5])
+      uint place = 2u * n * OWN_SIZE + y * OWN_COLUMNS + x;
+      float2 given = inside ? (float2)(output_gradient[place] * by[1], output_gradient[place + OWN_SIZE] * by[5])
                             : (float2)(0.0f, 0.0f);
       float8 value = leak(fma(unpack_eight(maps[raw + at]), vload8(slice, scale), vload8(slice, shift)));
       gradient[gradient_at + at] = pack_eight(factor * (given.x * weight_re + given.y * weight_im));
@@ -218,7 +218,7 @@ unet_leave_add(__global const float *restrict part, __global float *restrict wei
 
 /* The gradient of plane `plane` before it was normalised, at pixel i of it. */
 INLINE float entered(__global const uint4 *gradient, uint plane, uint i) {
-  uint word = ((__global const uint *)gradient)[4u * (plane / 2u * PIXELS_OF_MAP + map_pixel(i))];
+  uint word = ((__global const uint *)gradient)[4u * (plane / 2u * MAP_SIZE + map_pixel(i))];
   return plane & 1u ? odd_of(word) : even_of(word);
 }
 
@@ -231,10 +231,10 @@ unet_enter_sums(__global const float *restrict planes, __global const float *res
   const uint plane = (uint)get_group_id(0) / SHARES, share = (uint)get_group_id(0) % SHARES;
   __global const float *by = statistics + statistics_at + 4u * plane;
   float sum = 0.0f, product = 0.0f;
-  for (uint i = share_start(OWN_PIXELS, share) + (uint)get_local_id(0); i < share_end(OWN_PIXELS, share); i += GROUP) {
+  for (uint i = share_start(OWN_SIZE, share) + (uint)get_local_id(0); i < share_end(OWN_SIZE, share); i += GROUP) {
     float given = entered(gradient + gradient_at, plane, i);
     sum += given;
-    product += given * (planes[plane * OWN_PIXELS + i] - by[0]) * by[2];
+    product += given * (planes[plane * OWN_SIZE + i] - by[0]) * by[2];
   }
   sum = group_sum(sum, scratch);
   product = group_sum(product, scratch);
@@ -250,13 +250,13 @@ __kernel void unet_enter_back(__global const float *restrict planes, __global co
                               __global const uint *restrict level, __global float *restrict planes_gradient,
                               uint statistics_at, uint gradient_at, uint totals_at, uint totals_in, uint level_at,
                               uint add, uint rows) {
-  const uint groups = (OWN_PIXELS + GROUP - 1) / GROUP, plane = (uint)get_group_id(0) / groups;
+  const uint groups = (OWN_SIZE + GROUP - 1) / GROUP, plane = (uint)get_group_id(0) / groups;
   const uint i = (uint)get_group_id(0) % groups * GROUP + (uint)get_local_id(0);
   __global const float *by = statistics + statistics_at + 4u * plane, *out = totals + totals_at + 2u * plane;
   __global const float *in = totals + totals_in + 2u * plane;
-  if (i >= OWN_PIXELS) return;
-  const float factor = level_factor(level[level_at]), less = 1.0f / (float)(OWN_PIXELS - 1), all = 1.0f / (float)OWN_PIXELS;
-  uint at = plane * OWN_PIXELS + i;
+  if (i >= OWN_SIZE) return;
+  const float factor = level_factor(level[level_at]), less = 1.0f / (float)(OWN_SIZE - 1), all = 1.0f / (float)OWN_SIZE;
+  uint at = plane * OWN_SIZE + i;
   float normal = (planes[at] - by[0]) * by[2], given = entered(gradient + gradient_at, plane, i);
   float slope = by[2] * factor * (given - in[0] * all - normal * in[1] * less) + out[0] * all + out[1] * normal * less;
   planes_gradient[at] = add ? planes_gradient[at] + slope : slope;

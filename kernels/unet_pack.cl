@@ -45,9 +45,9 @@ __kernel void unet_pack(__global const float *restrict values, __global const ui
   uint chunk = word / 64u / tiles / steps, flat = 2u * step + high;
   uint k = (chunk * slices + flat % slices) * 8u + 2u * (lane & 3u), n = tile * 8u + (lane >> 2);
   __global const float *from = values + values_at + facts[6];
-  bool real_slice = flat < taps * slices;
-  float even = real_slice ? weight_of(from, facts, k, n, flat / slices) : 0.0f;
-  float odd = real_slice ? weight_of(from, facts, k + 1u, n, flat / slices) : 0.0f;
+  bool is_slice = flat < taps * slices;
+  float even = is_slice ? weight_of(from, facts, k, n, flat / slices) : 0.0f;
+  float odd = is_slice ? weight_of(from, facts, k + 1u, n, flat / slices) : 0.0f;
   weights[weights_at + at] = pack(even, odd);
 }
 #endif

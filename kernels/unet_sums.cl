@@ -18,7 +18,7 @@
 #endif
 
 #define GROUP 256
-#define PIXELS_OF_MAP (ROWS * COLUMNS)
+#define MAP_SIZE (ROWS * COLUMNS)
 #define ACROSS (GROUP / SLICES) /* pixels that a group's work-items take side by side */
 #define CHANNELS (8 * SLICES)
 
@@ -28,7 +28,7 @@ INLINE uint share_end(uint count, uint share) { return min(share_start(count, sh
 
 INLINE void take_norms(__global const long *sums, __local float *scale, __local float *shift) {
   for (uint c = (uint)get_local_id(0); c < CHANNELS; c += GROUP) {
-    float2 norm = norm_of(sums + 2u * c, PIXELS_OF_MAP);
+    float2 norm = norm_of(sums + 2u * c, MAP_SIZE);
     scale[c] = norm.x;
     shift[c] = norm.y;
   }
@@ -41,7 +41,7 @@ __kernel void unet_pool(__global const uint4 *restrict source, __global const lo
                         __global uint4 *restrict output, uint first, uint first_sums, uint output_at, uint rows) {
   __local float scale[CHANNELS] __attribute__((aligned(32))), shift[CHANNELS] __attribute__((aligned(32)));
   const uint n = (uint)get_group_id(0) / SHARES, share = (uint)get_group_id(0) % SHARES;
-  const uint units = PIXELS_OF_MAP / 4 * SLICES;
+  const uint units = MAP_SIZE / 4 * SLICES;
   take_norms(sums + first_sums + 2u * n * CHANNELS, scale, shift);
   for (uint i = share_start(units, share) + (uint)get_local_id(0); i < share_end(units, share); i += GROUP) {
     uint pixel = i / SLICES, slice = i % SLICES, y = pixel / (COLUMNS / 2) * 2u, x = pixel % (COLUMNS / 2) * 2u;
@@ -83,8 +83,8 @@ __kernel void unet_sums(__global const uint4 *restrict maps, __global const long
   float8 sum = (float8)0.0f, product = (float8)0.0f;
   take_norms(map_sums + raw_sums + 2u * n * CHANNELS, scale, shift);
   if (lane < ACROSS)
-    FOUR_TURNS for (uint i = share_start(PIXELS_OF_MAP, share) + lane; i < share_end(PIXELS_OF_MAP, share); i += ACROSS) {
-      uint pixel = n * PIXELS_OF_MAP + i;
+    FOUR_TURNS for (uint i = share_start(MAP_SIZE, share) + lane; i < share_end(MAP_SIZE, share); i += ACROSS) {
+      uint pixel = n * MAP_SIZE + i;
       uint4 words = gradients[gradient + pixel * STRIDE + OFFSET + slice];
       float8 normal = fma(unpack_eight(maps[raw + pixel * SLICES + slice]), vload8(slice, scale), vload8(slice, shift));
 #if JOINS

@@ -2,7 +2,8 @@
 
 #include "engine/fused/unet_plan.h"
 
-/* ---- parameters, in the order of the operations one by one ---------------------------------------------- */
+/* ---- parameters, in the order of the operations one by one ----------------------------------------------
+ */
 
 static void add_parameter(struct graph *graph, struct node *node, const char *name, size_t fan_in, int rank,
                           const size_t *size) {
@@ -28,13 +29,15 @@ static void add_parameters(struct graph *graph, struct node *node, int channels)
   for (int i = 0; i < pools; i++)
     add_block(graph, node, graph_name(graph, "%s.down_sample_layers.%d", node->name, i),
               i ? channels << (i - 1) : 2, channels << i);
-  add_block(graph, node, graph_name(graph, "%s.conv", node->name), channels << (pools - 1), channels << pools);
+  add_block(graph, node, graph_name(graph, "%s.conv", node->name), channels << (pools - 1),
+            channels << pools);
   for (int i = 0; i < pools; i++) {
     int out = channels << (pools - 1 - i);
     add_parameter(graph, node, graph_name(graph, "%s.up_transpose_conv.%d.layers.0.weight", node->name, i),
                   4 * (size_t)out, 4, (size_t[]){2 * (size_t)out, (size_t)out, 2, 2});
     add_block(graph, node,
-              graph_name(graph, i < pools - 1 ? "%s.up_conv.%d" : "%s.up_conv.%d.0", node->name, i), 2 * out, out);
+              graph_name(graph, i < pools - 1 ? "%s.up_conv.%d" : "%s.up_conv.%d.0", node->name, i), 2 * out,
+              out);
   }
   add_head(graph, node, channels);
 }
@@ -48,8 +51,8 @@ static bool shape_unet(struct graph *graph, tensor out, struct error *error) {
   if (node->shape.channels != 2)
     return fail(error, "%d channels; a complex image has 2, real and imaginary", node->shape.channels);
   if (node->size < 1 || node->size > UNET_POOLS_MOST || channels < 1)
-    return fail(error, "%d channels and %d pools; it takes 1 channel or more and 1 to %d pools", channels, node->size,
-                UNET_POOLS_MOST);
+    return fail(error, "%d channels and %d pools; it takes 1 channel or more and 1 to %d pools", channels,
+                node->size, UNET_POOLS_MOST);
   add_parameters(graph, node, channels);
   return true;
 }
@@ -83,9 +86,13 @@ static double flops_unet(const struct graph *graph, tensor out) {
   return flops;
 }
 
+static bool open_unet(struct graph *graph, tensor out, struct error *error) {
+  return fused_unet_fits(graph->device, error) && unet_open(graph, out, error);
+}
+
 const struct op_desc op_fused_unet = {.name = "fused_unet",
                                       .shape = shape_unet,
-                                      .open = unet_open,
+                                      .open = open_unet,
                                       .close = unet_close,
                                       .forward = unet_forward,
                                       .backward = unet_backward,

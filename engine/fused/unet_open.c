@@ -1,7 +1,8 @@
 /* The kernels of a fused U-Net: one for every layer, specialised by its sizes. */
 #include "engine/fused/unet_plan.h"
 
-/* ---- the table of packed weights ------------------------------------------------------------------------ */
+/* ---- the table of packed weights ------------------------------------------------------------------------
+ */
 
 static size_t offset_of(const struct graph *graph, const struct node *node, int parameter) {
   return graph->parameter[node->weight + parameter].offset - graph->parameter[node->weight].offset;
@@ -36,7 +37,8 @@ static bool open_table(struct graph *graph, const struct node *node, struct unet
     word += table[l * UNET_TABLE + 1];
   }
   unet->table_bytes = sizeof *table * (size_t)(plan->layers * UNET_TABLE);
-  unet->table[back] = device_buffer(graph->device, unet->table_bytes, "the table of a U-Net's weights", error);
+  unet->table[back] =
+      device_buffer(graph->device, unet->table_bytes, "the table of a U-Net's weights", error);
   if (!unet->table[back]) return false;
   device_write(graph->device, unet->table[back], 0, unet->table_bytes, table);
   return true;
@@ -51,33 +53,38 @@ static const char *cap_of(const struct graph *graph) {
 enum way { FORWARD, BACK, WEIGHTS };
 
 /* Macros of kernels/unet.cl. */
-static const char *layer_macros(const struct graph *graph, const struct unet *unet, const struct unet_layer *layer,
-                                enum way way) {
+static const char *layer_macros(const struct graph *graph, const struct unet *unet,
+                                const struct unet_layer *layer, enum way way) {
   const struct unet_plan *plan = &unet->plan;
   const struct unet_map *first = &plan->map[layer->first], *out = &plan->map[layer->out];
-  const struct unet_tile *tile = way == FORWARD ? &layer->forward : way == BACK ? &layer->back : &layer->weights;
+  const struct unet_tile *tile = way == FORWARD ? &layer->forward
+                                 : way == BACK  ? &layer->back
+                                                : &layer->weights;
   int second = layer->second >= 0 ? plan->map[layer->second].slices : 0, taker = out->taker;
   bool joined = taker >= 0 && out->pool < 0;
   const struct unet_layer *takes = joined ? &plan->layer[taker] : NULL;
-  return arena_text(
-      unet->arena,
-      "-DROWS=%d -DCOLUMNS=%d -DTAPS=%d -DSLICES=%d -DCHUNKS=%d -DFIRST_SLICES=%d -DSECOND_SLICES=%d -DIN_FIRST=%d "
-      "-DIN_SECOND=%d -DPLAIN=%d -DBACKWARD=%d -DGRADIENT_STRIDE=%d -DGRADIENT_OFFSET=%d -DFOLD=%d -DOUT_SLICES=%d "
-      "-DSPREAD=%d -DTARGET_SLICES=%d -DTILE_X=%d -DTILE_Y=%d -DTILES_OUT=%d -DWARPS_OUT=%d%s",
-      plan->rows >> first->level, plan->columns >> first->level, layer->rises ? 1 : 9, tile->slices, tile->chunks,
-      way == FORWARD ? first->slices : out->slices, way == FORWARD ? second : 0, first->slices, second,
-      way != BACK && first->plain, (int)way, takes ? unet_in_slices(plan, takes) : out->slices,
-      takes ? out->offset : 0, way != FORWARD && layer->rises, way == BACK ? first->slices + second : out->slices,
-      way == FORWARD && layer->rises, way == BACK && !first->plain ? first->slices : 0, tile->x, tile->y, tile->tiles_out, tile->warps_out, cap_of(graph));
+  return arena_text(unet->arena,
+                    "-DROWS=%d -DCOLUMNS=%d -DTAPS=%d -DSLICES=%d -DCHUNKS=%d -DFIRST_SLICES=%d "
+                    "-DSECOND_SLICES=%d -DIN_FIRST=%d "
+                    "-DIN_SECOND=%d -DPLAIN=%d -DBACKWARD=%d -DGRADIENT_STRIDE=%d -DGRADIENT_OFFSET=%d "
+                    "-DFOLD=%d -DOUT_SLICES=%d "
+                    "-DSPREAD=%d -DTARGET_SLICES=%d -DTILE_X=%d -DTILE_Y=%d -DTILES_OUT=%d -DWARPS_OUT=%d%s",
+                    plan->rows >> first->level, plan->columns >> first->level, layer->rises ? 1 : 9,
+                    tile->slices, tile->chunks, way == FORWARD ? first->slices : out->slices,
+                    way == FORWARD ? second : 0, first->slices, second, way != BACK && first->plain, (int)way,
+                    takes ? unet_in_slices(plan, takes) : out->slices, takes ? out->offset : 0,
+                    way != FORWARD && layer->rises, way == BACK ? first->slices + second : out->slices,
+                    way == FORWARD && layer->rises, way == BACK && !first->plain ? first->slices : 0, tile->x,
+                    tile->y, tile->tiles_out, tile->warps_out, cap_of(graph));
 }
 
 static bool open_layer(struct graph *graph, struct unet *unet, int l, struct error *error) {
   const struct unet_layer *layer = &unet->plan.layer[l];
-  return kernel_variant_open(graph->kernels, &unet->forward[l], "unet_conv", layer_macros(graph, unet, layer, FORWARD),
-                             UNET_GROUP, error) &&
+  return kernel_variant_open(graph->kernels, &unet->forward[l], "unet_conv",
+                             layer_macros(graph, unet, layer, FORWARD), UNET_GROUP, error) &&
          (!graph->train ||
-          (kernel_variant_open(graph->kernels, &unet->back[l], "unet_conv", layer_macros(graph, unet, layer, BACK),
-                               UNET_GROUP, error) &&
+          (kernel_variant_open(graph->kernels, &unet->back[l], "unet_conv",
+                               layer_macros(graph, unet, layer, BACK), UNET_GROUP, error) &&
            kernel_variant_open(graph->kernels, &unet->weights[l], "unet_weights",
                                layer_macros(graph, unet, layer, WEIGHTS), UNET_GROUP, error)));
 }
@@ -85,20 +92,22 @@ static bool open_layer(struct graph *graph, struct unet *unet, int l, struct err
 /* Macros of kernels/unet_sums.cl. */
 static const char *sums_macros(const struct unet *unet, const struct unet_map *map, bool joins) {
   const struct unet_plan *plan = &unet->plan;
-  return arena_text(unet->arena, "-DROWS=%d -DCOLUMNS=%d -DSLICES=%d -DJOINS=%d -DSTRIDE=%d -DOFFSET=%d -DSHARES=%d",
-                    plan->rows >> map->level, plan->columns >> map->level, map->slices, joins,
-                    joins ? unet_in_slices(plan, &plan->layer[map->taker]) : map->slices, map->offset, UNET_SHARES);
+  return arena_text(
+      unet->arena, "-DROWS=%d -DCOLUMNS=%d -DSLICES=%d -DJOINS=%d -DSTRIDE=%d -DOFFSET=%d -DSHARES=%d",
+      plan->rows >> map->level, plan->columns >> map->level, map->slices, joins,
+      joins ? unet_in_slices(plan, &plan->layer[map->taker]) : map->slices, map->offset, UNET_SHARES);
 }
 
-/* Forward a map's sums leave with the product that makes it; back, those of a map that is pooled, or is the last, are left to
- * take. */
+/* Forward a map's sums leave with the product that makes it; back, those of a map that is pooled, or is the
+ * last, are left to take. */
 static bool open_map(struct graph *graph, struct unet *unet, int m, struct error *error) {
   const struct unet_map *map = &unet->plan.map[m];
   bool pooled = map->pool >= 0, alone = pooled || map->taker < 0;
-  return (!pooled || kernel_variant_open(graph->kernels, &unet->pool[m], "unet_pool", sums_macros(unet, map, true),
-                                         UNET_GROUP, error)) &&
-         (!graph->train || !alone || kernel_variant_open(graph->kernels, &unet->back_sums[m], "unet_sums",
-                                                         sums_macros(unet, map, pooled), UNET_GROUP, error));
+  return (!pooled || kernel_variant_open(graph->kernels, &unet->pool[m], "unet_pool",
+                                         sums_macros(unet, map, true), UNET_GROUP, error)) &&
+         (!graph->train || !alone ||
+          kernel_variant_open(graph->kernels, &unet->back_sums[m], "unet_sums",
+                              sums_macros(unet, map, pooled), UNET_GROUP, error));
 }
 
 /* ---- the ends ------------------------------------------------------------------------------------------ */
@@ -122,11 +131,11 @@ static bool open_ends(struct graph *graph, struct unet *unet, struct error *erro
              {&unet->enter_back, "unet_enter_back", UNET_GROUP, true},
              {&unet->reduce, "unet_reduce", UNET_GROUP, true}};
   const struct unet_plan *plan = &unet->plan;
-  const char *macros =
-      arena_text(unet->arena,
-                 "-DROWS=%d -DCOLUMNS=%d -DSLICES=%d -DOWN_ROWS=%d -DOWN_COLUMNS=%d -DTOP=%d -DLEFT=%d -DSHARES=%d",
-                 plan->rows, plan->columns, plan->map[plan->maps - 1].slices, plan->own_rows, plan->own_columns,
-                 plan->top, plan->left, UNET_SHARES);
+  const char *macros = arena_text(
+      unet->arena,
+      "-DROWS=%d -DCOLUMNS=%d -DSLICES=%d -DOWN_ROWS=%d -DOWN_COLUMNS=%d -DTOP=%d -DLEFT=%d -DSHARES=%d",
+      plan->rows, plan->columns, plan->map[plan->maps - 1].slices, plan->own_rows, plan->own_columns,
+      plan->top, plan->left, UNET_SHARES);
   for (size_t i = 0; i < sizeof end / sizeof *end; i++)
     if ((graph->train || !end[i].train) &&
         !kernel_variant_open(graph->kernels, end[i].variant, end[i].name, macros, end[i].group, error))
@@ -134,7 +143,8 @@ static bool open_ends(struct graph *graph, struct unet *unet, struct error *erro
   return kernel_variant_open(graph->kernels, &unet->pack, "unet_pack", "", UNET_GROUP, error);
 }
 
-/* ---- one for all nodes of the same sizes ---------------------------------------------------------------- */
+/* ---- one for all nodes of the same sizes ----------------------------------------------------------------
+ */
 
 static struct unet *find_alike(const struct graph *graph, const struct node *node) {
   for (const struct node *other = graph->node; other < node; other++) {
@@ -158,7 +168,6 @@ static bool open_new(struct graph *graph, const struct node *node, struct unet *
 bool unet_open(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);
   struct unet *unet = find_alike(graph, node);
-  if (!fused_unet_fits(graph->device, error)) return false;
   node->opened = unet ? unet : (unet = ARENA_NEW(graph->arena, struct unet, 1));
   if (unet->users++) return true;
   unet->arena = graph->arena;
@@ -175,8 +184,8 @@ void unet_close(struct graph *graph, tensor out) {
   struct unet *unet = node->opened;
   node->opened = NULL;
   if (!unet || --unet->users) return;
-  struct kernel_variant *ends[] = {&unet->pack,   &unet->moments,    &unet->statistics, &unet->enter,
-                                   &unet->leave,  &unet->leave_sums, &unet->totals,     &unet->leave_back,
+  struct kernel_variant *ends[] = {&unet->pack,      &unet->moments,    &unet->statistics, &unet->enter,
+                                   &unet->leave,     &unet->leave_sums, &unet->totals,     &unet->leave_back,
                                    &unet->leave_add, &unet->enter_sums, &unet->enter_back, &unet->reduce};
   for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) kernel_variant_close(ends[i]);
   close_variants(unet->forward, UNET_LAYERS);

@@ -2,14 +2,22 @@
 
 #include "engine/base/round.h"
 
-enum { SLICE = 8, GROUPS_WANTED = 264 /* of the weights' gradient: the same on every device, so that sums keep their order */ };
+enum {
+  SLICE = 8,
+  GROUPS_WANTED = 264 /* of the weights' gradient: the same on every device, so that sums keep their order */
+};
 
 /* ---- maps and layers ----------------------------------------------------------------------------------- */
 
 static int add_map(struct unet_plan *plan, int level, int own, bool plain) {
   struct unet_map *map = &plan->map[plan->maps];
-  *map = (struct unet_map){.level = level, .own = own, .slices = (int)divide_up((size_t)own, SLICE), .plain = plain,
-                           .maker = -1, .pool = -1, .taker = -1};
+  *map = (struct unet_map){.level = level,
+                           .own = own,
+                           .slices = (int)divide_up((size_t)own, SLICE),
+                           .plain = plain,
+                           .maker = -1,
+                           .pool = -1,
+                           .taker = -1};
   return plan->maps++;
 }
 
@@ -69,8 +77,10 @@ static int divisor_of(int a, int b, int most) {
 }
 
 /* Of `in` slices to `out` slices, whose parts lie side by side `spread` times. */
-static struct unet_tile product_tile(int taps, int columns, int in_first, int in_second, int out, int spread) {
-  struct unet_tile tile = {.slices = divisor_of(in_first, in_second, 5), .tiles_out = divisor_of(out, out, 9)};
+static struct unet_tile product_tile(int taps, int columns, int in_first, int in_second, int out,
+                                     int spread) {
+  struct unet_tile tile = {.slices = divisor_of(in_first, in_second, 5),
+                           .tiles_out = divisor_of(out, out, 9)};
   int groups = out * spread / tile.tiles_out, want = columns <= 40 ? 1 : tile.tiles_out <= 3 ? 4 : 2;
   tile.chunks = (in_first + in_second) / tile.slices;
   tile.warps_out = groups % 4 == 0 && tile.tiles_out <= 5 ? 4 : groups % 2 == 0 ? 2 : 1;

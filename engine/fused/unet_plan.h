@@ -1,10 +1,11 @@
-/* The layers and maps of a fused U-Net, and where they lie: unet_plan.c makes it of a graph's node, unet_open.c builds its
- * kernels, unet_run.c runs them. */
+/* The layers and maps of a fused U-Net, and where they lie: unet_plan.c makes it of a graph's node,
+ * unet_open.c builds its kernels, unet_run.c runs them. */
 #ifndef L2SR_ENGINE_UNET_PLAN_H
 #define L2SR_ENGINE_UNET_PLAN_H
 
-#include "engine/fused/unet.h"
+#include "engine/graph/graph.h"
 
+enum { UNET_POOLS_MOST = 6, UNET_SIDE = 16 /* sides are multiples of this, or of what poolings need */ };
 enum {
   UNET_MAPS = 6 * UNET_POOLS_MOST + 3,
   UNET_LAYERS = 5 * UNET_POOLS_MOST + 2,
@@ -16,10 +17,10 @@ enum {
 struct unet_map {
   int level, own, slices; /* channels, and slices of eight that they are padded to */
   bool plain;
-  int maker, pool;    /* the layer whose output it is; the map that is pooled of it; -1: none */
-  size_t at, sums;    /* of one image: vectors of 16 bytes and pairs of sums before it */
-  int taker, offset;  /* the layer that takes it, and the slices that stand before it in what that takes */
-  size_t joined;      /* where it is pooled too: vectors of one image before its gradient */
+  int maker, pool;   /* the layer whose output it is; the map that is pooled of it; -1: none */
+  size_t at, sums;   /* of one image: vectors of 16 bytes and pairs of sums before it */
+  int taker, offset; /* the layer that takes it, and the slices that stand before it in what that takes */
+  size_t joined;     /* where it is pooled too: vectors of one image before its gradient */
 };
 
 /* How a product is cut into work-groups. */
@@ -30,7 +31,7 @@ struct unet_tile {
 };
 
 struct unet_layer {
-  bool rises; /* a transposed convolution of 2x2 */
+  bool rises;             /* a transposed convolution of 2x2 */
   int first, second, out; /* maps; second -1: none */
   int parameter;          /* after the node's first */
   struct unet_tile forward, back, weights;
@@ -44,17 +45,19 @@ struct unet_plan {
   struct unet_map map[UNET_MAPS];
   struct unet_layer layer[UNET_LAYERS];
   int maps, layers;
-  size_t vectors, sums;             /* of all maps of one image */
-  size_t gradients, last_gradient;  /* vectors of one image: all gradients; those before the last map's */
-  size_t words, back_words, part;   /* packed weights; floats of partial gradients, which do not depend on the images */
+  size_t vectors, sums;            /* of all maps of one image */
+  size_t gradients, last_gradient; /* vectors of one image: all gradients; those before the last map's */
+  size_t words, back_words,
+      part; /* packed weights; floats of partial gradients, which do not depend on the images */
 };
 
 /* Bytes of a node's memory for so many images, and where in it things start, in elements of their own. */
 struct unet_places {
-  size_t kept, work, scratch;                 /* bytes */
-  uint32_t sums, statistics;                  /* kept: after the maps */
-  uint32_t moments;                           /* work: after the packed weights */
-  uint32_t gradients, back, packed, leaving, sharing, totals, totals_in, level; /* scratch: after partial gradients */
+  size_t kept, work, scratch; /* bytes */
+  uint32_t sums, statistics;  /* kept: after the maps */
+  uint32_t moments;           /* work: after the packed weights */
+  uint32_t gradients, back, packed, leaving, sharing, totals, totals_in,
+      level; /* scratch: after partial gradients */
 };
 
 void unet_plan_of(const struct graph *graph, const struct node *node, struct unet_plan *plan);
@@ -74,8 +77,8 @@ struct unet {
   struct arena *arena;
   cl_mem table[2]; /* what unet_pack knows of the layers, forward and backward */
   size_t table_bytes;
-  struct kernel_variant pack, moments, statistics, enter, leave, leave_sums, totals, leave_back, leave_add, enter_sums,
-      enter_back, reduce;
+  struct kernel_variant pack, moments, statistics, enter, leave, leave_sums, totals, leave_back, leave_add,
+      enter_sums, enter_back, reduce;
   struct kernel_variant forward[UNET_LAYERS], back[UNET_LAYERS], weights[UNET_LAYERS];
   struct kernel_variant back_sums[UNET_MAPS], pool[UNET_MAPS];
 };
