@@ -50,9 +50,12 @@ static bool shape_unet(struct graph *graph, tensor out, struct error *error) {
   node->shape = graph_source(graph, node, 0)->shape;
   if (node->shape.channels != 2)
     return fail(error, "%d channels; a complex image has 2, real and imaginary", node->shape.channels);
-  if (node->size < 1 || node->size > UNET_POOLS_MOST || channels < 1)
-    return fail(error, "%d channels and %d pools; it takes 1 channel or more and 1 to %d pools", channels,
-                node->size, UNET_POOLS_MOST);
+  if (node->size < 1 || node->size > UNET_POOLS_MOST || channels < 1 ||
+      channels > UNET_CHANNELS >> node->size)
+    return fail(error,
+                "%d channels and %d pools; in half precision it takes 1 to %d pools, and 1 to %d channels "
+                "after the last",
+                channels, node->size, UNET_POOLS_MOST, UNET_CHANNELS);
   add_parameters(graph, node, channels);
   return true;
 }

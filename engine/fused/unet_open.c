@@ -46,8 +46,12 @@ static bool open_table(struct graph *graph, const struct node *node, struct unet
 
 /* ---- layers -------------------------------------------------------------------------------------------- */
 
-static const char *cap_of(const struct graph *graph) {
-  return graph->device->facts.matrix == MATRIX_NVIDIA ? " -cl-nv-maxrregcount=128" : "";
+/* Two groups share a unit's registers, but for large tiles of many slices, which would spill them: such maps
+ * have few tiles. */
+static const char *cap_of(const struct graph *graph, const struct unet_tile *tile) {
+  if (graph->device->facts.matrix != MATRIX_NVIDIA) return "";
+  return tile->tiles_out > 5 && tile->x * tile->y >= 256 ? " -cl-nv-maxrregcount=168"
+                                                         : " -cl-nv-maxrregcount=128";
 }
 
 enum way { FORWARD, BACK, WEIGHTS };
@@ -75,7 +79,7 @@ static const char *layer_macros(const struct graph *graph, const struct unet *un
                     takes ? unet_in_slices(plan, takes) : out->slices, takes ? out->offset : 0,
                     way != FORWARD && layer->rises, way == BACK ? first->slices + second : out->slices,
                     way == FORWARD && layer->rises, way == BACK && !first->plain ? first->slices : 0, tile->x,
-                    tile->y, tile->tiles_out, tile->warps_out, cap_of(graph));
+                    tile->y, tile->tiles_out, tile->warps_out, cap_of(graph, tile));
 }
 
 static bool open_layer(struct graph *graph, struct unet *unet, int l, struct error *error) {

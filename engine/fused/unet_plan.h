@@ -6,6 +6,7 @@
 #include "engine/graph/graph.h"
 
 enum { UNET_POOLS_MOST = 6, UNET_SIDE = 16 /* sides are multiples of this, or of what poolings need */ };
+enum { UNET_CHANNELS = 512 /* of the widest map: local memory holds their norms */ };
 enum {
   UNET_MAPS = 6 * UNET_POOLS_MOST + 3,
   UNET_LAYERS = 5 * UNET_POOLS_MOST + 2,
