@@ -169,8 +169,18 @@ static bool open_new(struct graph *graph, const struct node *node, struct unet *
   return good;
 }
 
+/* Its sums over images have one order, whatever shards they are of. */
+static bool check_shards(const struct graph *graph, struct error *error) {
+  if (graph->shards.held <= 1) return true;
+  return fail_usage(error,
+                    "network.precision is half: a variational network's gradients are not kept apart by shards there, and a rank has "
+                    "%u; set train.shards to the number of ranks, train.reduce to free, or network.precision to f32",
+                    graph->shards.held);
+}
+
 bool unet_open(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);
+  if (!check_shards(graph, error)) return false;
   struct unet *unet = find_alike(graph, node);
   node->opened = unet ? unet : (unet = ARENA_NEW(graph->arena, struct unet, 1));
   if (unet->users++) return true;
