@@ -2,8 +2,8 @@
  * again to scan and to train with; what is refused. */
 #include "engine/files/part.h"
 #include "engine/files/store.h"
-#include "systems/scan/nearest.h"
-#include "systems/scan/planned.h"
+#include "systems/planned/nearest.h"
+#include "systems/planned/planned.h"
 #include "tests/training.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "engine/files/part.h"
 #include "engine/files/store.h"
 #include "systems/networks/checkpoint.h"
-#include "systems/networks/through.h"
+#include "systems/planned/through.h"
 #include "tests/training.h"
 
 #include <math.h>

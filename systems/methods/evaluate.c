@@ -9,7 +9,7 @@
 #include "systems/networks/tau.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/callback.h"
-#include "systems/scan/planned.h"
+#include "systems/planned/planned.h"
 #include "systems/scan/reconstruction.h"
 #include "systems/scan/systems.h"
 #include "systems/scan/slice_cache.h"

@@ -32,7 +32,7 @@ struct fitting {
   struct minibatches train, validation;
   struct loss loss;
   struct fit_sampler sampler;
-  struct planner *planner; /* makes the masks of validation samples (systems/scan/planned.h); NULL: none does */
+  struct planner *planner; /* makes the masks of validation samples (systems/planned/planned.h); NULL: none does */
   bool fixed; /* the reconstructor stays as it began: its steps have rate 0 */
   size_t first, count,
       done; /* samples of the running update; how many of them went before the running part */

@@ -1,6 +1,6 @@
 /* The systems of an update of a reconstructor, and of its validation; lists of them. */
 #include "systems/methods/fit.h"
-#include "systems/scan/planned.h"
+#include "systems/planned/planned.h"
 #include "systems/scan/systems.h"
 
 /* ---- numbers ------------------------------------------------------------------------------------------- */

@@ -3,8 +3,8 @@
  * reconstruction goes back through the draws. */
 #include "systems/methods/fit.h"
 #include "systems/methods/method.h"
-#include "systems/networks/through.h"
-#include "systems/scan/planned.h"
+#include "systems/planned/through.h"
+#include "systems/planned/planned.h"
 #include "systems/scan/systems.h"
 
 struct through_training {

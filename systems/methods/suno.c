@@ -8,10 +8,10 @@
 #include "systems/methods/method.h"
 #include "systems/methods/policy_task.h"
 #include "systems/sampling/geometry.h"
-#include "systems/scan/nearest.h"
+#include "systems/planned/nearest.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"
-#include "systems/scan/planned.h"
+#include "systems/planned/planned.h"
 #include "systems/scan/systems.h"
 
 #include <string.h>

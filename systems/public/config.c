@@ -3,7 +3,7 @@
 #include "engine/files/part.h"
 #include "engine/files/scene.h"
 #include "systems/data/padding.h"
-#include "systems/networks/models.h"
+#include "systems/public/models.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

@@ -208,7 +208,7 @@ static bool fill_sequence(const struct options *options, const struct acquisitio
   return fail_usage(error, "sampler.tau_step is empty; name a checkpoint of train.method tau_step");
 }
 
-/* The checkpoint is read when it is run (systems/scan/planned.h). */
+/* The checkpoint is read when it is run (systems/planned/planned.h). */
 static bool fill_planned(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
                          struct error *error) {
   if (*options->sampler.mask) return fill_none(options, acquisition, table, error);

@@ -15,7 +15,7 @@ enum sampler_kind {
   SAMPLER_SEQUENCE,       /* systems/networks/tau.h: actions in an order of the scan's own */
   SAMPLER_ORACLE,         /* systems/scan/oracle.h: a scan's best action */
   SAMPLER_AVERAGE_ORACLE, /* the best action of all scans */
-  SAMPLER_PLANNED,        /* systems/scan/planned.h: likewise, by what the initial actions show */
+  SAMPLER_PLANNED,        /* systems/planned/planned.h: likewise, by what the initial actions show */
   SAMPLER_POLICY /* policy_act: no list has it, a scene names its network */
 };
 

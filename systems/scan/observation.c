@@ -3,6 +3,7 @@
 #include "components/scan_shape.h"
 #include "kernels/kernels.h"
 #include "systems/coils/simulated.h"
+#include "systems/networks/loss.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/systems.h"
 
@@ -47,4 +48,26 @@ bool observation_lists(const struct options *options) {
   const struct scan_shape shape = scan_shape_of(options);
   component_set hybrid = SET(SLICE_hybrid) | SET(SLICE_coil_hybrid);
   return (observation_chosen(options)->kspace & hybrid) && hybrid_fits(shape.height, shape.width);
+}
+
+/* ---- shapes of columns ---------------------------------------------------------------------------------- */
+
+static bool has_complex_input(const struct options *options) {
+  return options->network.input == INPUT_COMPLEX;
+}
+
+void simulation_shapes(const struct options *options, size_t coils, size_t shape[SHAPES_MOST]) {
+  const struct scan_shape scan = scan_shape_of(options);
+  size_t pixels = scan_shape_pixels(&scan);
+  shape[SHAPE_ONE] = 1;
+  shape[SHAPE_H] = scan.height;
+  shape[SHAPE_W] = scan.width;
+  shape[SHAPE_A] = scan.actions;
+  shape[SHAPE_HW] = pixels;
+  shape[SHAPE_CHW] = coils * pixels;
+  bool varnet = options->reconstruct.method == RECONSTRUCT_VARNET;
+  shape[SHAPE_IHW] = (varnet ? 2 * (coils ? coils : 1) : has_complex_input(options) ? 2 : 1) * pixels;
+  shape[SHAPE_WL] = (size_t)scan.width * (scan.width + 1);
+  shape[SHAPE_T] = loss_tiles(scan.height, scan.width);
+  shape[SHAPE_AC] = scan.actions * geometry_cells(&scan);
 }

@@ -6,7 +6,7 @@
 #include "systems/scan/load.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"
-#include "systems/scan/planned.h"
+#include "systems/planned/planned.h"
 #include "systems/scan/reconstruction.h"
 #include "systems/scan/sequence.h"
 #include "systems/scan/slice_cache.h"
@@ -285,6 +285,43 @@ bool simulation_describe(struct simulation *simulation, const struct options *op
 }
 
 /* ---- what the host writes before lists run -------------------------------------------------------------- */
+
+const struct system system_load_phase = {.name = "load_phase",
+                                         .doc = "phases of the transforms of rows",
+                                         .writes = SET(SCENE_phase),
+                                         .loads = true};
+const struct system system_load_column_phase = {.name = "load_column_phase",
+                                                .doc = "phases of the transforms of columns",
+                                                .writes = SET(SCENE_column_phase),
+                                                .loads = true};
+const struct system system_load_cells = {.name = "load_cells",
+                                         .doc = "the geometry's cells of k-space",
+                                         .writes = SET(SCENE_cells),
+                                         .loads = true};
+const struct system system_load_chances = {
+    .name = "load_chances", .doc = "chances of actions, of exactly the budget", .writes = SET(SCENE_chance), .loads = true};
+const struct system system_load_initial = {
+    .name = "load_initial", .doc = "actions that scans start with", .writes = SET(SCENE_initial), .loads = true};
+const struct system system_load_weights = {.name = "load_weights",
+                                           .doc = "the sampler's weight or rank of every action",
+                                           .writes = SET(SCENE_weight),
+                                           .loads = true};
+
+/* Samplers are exchanged later: what any of them may look at. */
+static component_set decide_columns(const struct simulation *simulation) {
+  component_set columns = SET(SCENE_weight) | SET(SCENE_chance);
+  if (simulation->plan.deciders & DECIDES_SEQUENCE) columns |= SET(ENV_rank);
+  if (simulation->plan.deciders & DECIDES_PLANNED) columns |= planner_columns(simulation);
+  if (simulation->plan.deciders & DECIDES_ORACLE) columns |= oracle_columns(simulation);
+  return columns;
+}
+
+component_set simulation_columns(const struct simulation *simulation) {
+  const struct simulation_plan *plan = &simulation->plan;
+  component_set columns = load_columns(simulation->options) | simulation->scan.touched | decide_columns(simulation) |
+                          plan->columns | SET(SCENE_initial) | SET(SCENE_phase);
+  return oracle_rank_one(simulation) ? columns : columns & ~SET(ENV_base);
+}
 
 static component_set columns_of(const struct system *system) {
   return system->reads | system->writes | system->parts;

@@ -8,9 +8,8 @@
 #include "systems/scan/load.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"
-#include "systems/scan/planned.h"
+#include "systems/planned/planned.h"
 #include "systems/scan/reconstruction.h"
-#include "systems/networks/loss.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/systems.h"
 
@@ -97,38 +96,6 @@ static bool open_kernels(struct simulation *simulation, const struct simulation_
   return true;
 }
 
-void simulation_shapes(const struct options *options, size_t coils, size_t shape[SHAPES_MOST]) {
-  const struct scan_shape scan = scan_shape_of(options);
-  size_t pixels = scan_shape_pixels(&scan);
-  shape[SHAPE_ONE] = 1;
-  shape[SHAPE_H] = scan.height;
-  shape[SHAPE_W] = scan.width;
-  shape[SHAPE_A] = scan.actions;
-  shape[SHAPE_HW] = pixels;
-  shape[SHAPE_CHW] = coils * pixels;
-  bool varnet = options->reconstruct.method == RECONSTRUCT_VARNET;
-  shape[SHAPE_IHW] = (varnet ? 2 * (coils ? coils : 1) : is_complex(options) ? 2 : 1) * pixels;
-  shape[SHAPE_WL] = (size_t)scan.width * (scan.width + 1);
-  shape[SHAPE_T] = loss_tiles(scan.height, scan.width);
-  shape[SHAPE_AC] = scan.actions * geometry_cells(&scan);
-}
-
-/* Samplers are exchanged later: what any of them may look at. */
-static component_set decide_columns(const struct simulation *simulation) {
-  component_set columns = SET(SCENE_weight) | SET(SCENE_chance);
-  if (simulation->plan.deciders & DECIDES_SEQUENCE) columns |= SET(ENV_rank);
-  if (simulation->plan.deciders & DECIDES_PLANNED) columns |= planner_columns(simulation);
-  if (simulation->plan.deciders & DECIDES_ORACLE) columns |= oracle_columns(simulation);
-  return columns;
-}
-
-component_set simulation_columns(const struct simulation *simulation) {
-  const struct simulation_plan *plan = &simulation->plan;
-  component_set columns = load_columns(simulation->options) | simulation->scan.touched | decide_columns(simulation) |
-                          plan->columns | SET(SCENE_initial) | SET(SCENE_phase);
-  return oracle_rank_one(simulation) ? columns : columns & ~SET(ENV_base);
-}
-
 enum { TELL_MEBI = 256 };
 
 /* What coils take is told before anything is read, where it is much; a column for which there is no room is refused by name. */
@@ -171,15 +138,6 @@ static bool open_world(struct simulation *simulation, struct error *error) {
   return world_open(&simulation->world, simulation->device, simulation->kernels, &setup, grows, error);
 }
 
-const struct system system_load_phase = {.name = "load_phase",
-                                         .doc = "phases of the transforms of rows",
-                                         .writes = SET(SCENE_phase),
-                                         .loads = true};
-const struct system system_load_column_phase = {.name = "load_column_phase",
-                                                .doc = "phases of the transforms of columns",
-                                                .writes = SET(SCENE_column_phase),
-                                                .loads = true};
-
 static void write_phases(struct world *world, const struct system *load, unsigned column, size_t length) {
   struct arena *arena = arena_open();
   float *phase = ARENA_NEW(arena, float, 2 * length);
@@ -190,11 +148,6 @@ static void write_phases(struct world *world, const struct system *load, unsigne
   world_put(world, load, column, 0, 1, phase);
   arena_close(arena);
 }
-
-const struct system system_load_cells = {.name = "load_cells",
-                                         .doc = "the geometry's cells of k-space",
-                                         .writes = SET(SCENE_cells),
-                                         .loads = true};
 
 /* The kernel wants frequencies from the centre on. */
 static void write_cells(struct simulation *simulation) {
@@ -279,15 +232,6 @@ void simulation_close(struct simulation *simulation) {
 }
 
 /* ---- what it scans by --------------------------------------------------------------------------------- */
-
-const struct system system_load_chances = {
-    .name = "load_chances", .doc = "chances of actions, of exactly the budget", .writes = SET(SCENE_chance), .loads = true};
-const struct system system_load_initial = {
-    .name = "load_initial", .doc = "actions that scans start with", .writes = SET(SCENE_initial), .loads = true};
-const struct system system_load_weights = {.name = "load_weights",
-                                           .doc = "the sampler's weight or rank of every action",
-                                           .writes = SET(SCENE_weight),
-                                           .loads = true};
 
 static bool write_chances(struct simulation *simulation, struct error *error) {
   const struct acquisition *acquisition = &simulation->acquisition;

@@ -4,7 +4,7 @@
 #include "engine/files/part.h"
 #include "engine/files/scene.h"
 #include "systems/data/padding.h"
-#include "systems/networks/models.h"
+#include "systems/public/models.h"
 #include "tools/commands/command.h"
 #include "tools/plugins/plugin.h"
 

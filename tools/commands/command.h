@@ -63,7 +63,7 @@ extern const struct flag common_flags[]; /* flags.c: --device, --set, --kernels,
  * A name without '/' is also looked for with .yaml and in the installed scenes folder. */
 bool call_scene(struct call *call, const char *path, struct error *error);
 
-/* Where scenes are that are named without a path; beside it lies the folder of models (systems/networks/models.h). */
+/* Where scenes are that are named without a path; beside it lies the folder of models (systems/public/models.h). */
 const char *call_scenes(struct arena *arena);
 
 /* Puts files of models in place of `zoo:NAME`. */

@@ -1,5 +1,5 @@
 /* The trained networks that come with the program: their list, their cards, and packing more. */
-#include "systems/networks/models.h"
+#include "systems/public/models.h"
 #include "engine/base/text.h"
 #include "tools/commands/command.h"
 

@@ -1,4 +1,4 @@
-#include "systems/networks/models.h"
+#include "systems/public/models.h"
 
 #include "engine/base/hash.h"
 #include "engine/files/part.h"

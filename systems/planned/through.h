@@ -1,6 +1,6 @@
 /* A policy that is trained through the reconstructor by straight-through draws of exact budget (PROTOCOL 3.5): a network
  * looks at the zero-filled image and gives a probability to every line, of which the step's are drawn. Steps share the
- * network. Masks and their way back stand here; systems/scan/plan_through.c shows it what is acquired. */
+ * network. Masks and their way back stand here; systems/planned/plan_through.c shows it what is acquired. */
 #ifndef L2SR_SYSTEMS_THROUGH_H
 #define L2SR_SYSTEMS_THROUGH_H
 

@@ -1,8 +1,8 @@
-#include "systems/scan/nearest.h"
+#include "systems/planned/nearest.h"
 
 #include "components/components.h"
 #include "systems/sampling/geometry.h"
-#include "systems/scan/planned.h"
+#include "systems/planned/planned.h"
 
 #include <string.h>
 
@@ -177,7 +177,7 @@ static bool load(struct planner *planner, const struct masks_setup *setup, struc
   return good;
 }
 
-static void close(struct planner *planner) {
+static void close_nearest(struct planner *planner) {
   nearest_close(planner->own);
 }
 
@@ -187,4 +187,4 @@ const struct planner_desc planner_nearest = {.names = {"suno"},
                                              .bytes = sizeof(struct nearest),
                                              .plan = plan,
                                              .load = load,
-                                             .close = close};
+                                             .close = close_nearest};

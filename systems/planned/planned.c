@@ -1,4 +1,4 @@
-#include "systems/scan/planned.h"
+#include "systems/planned/planned.h"
 
 #include "systems/scan/observation.h"
 #include "systems/scan/systems.h"

@@ -1,4 +1,4 @@
-#include "systems/networks/through.h"
+#include "systems/planned/through.h"
 
 #include "components/components.h"
 #include "kernels/kernels.h"

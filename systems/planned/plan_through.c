@@ -1,6 +1,6 @@
 /* Straight-through policies as planners: what they see, and what their draws start from. */
-#include "systems/networks/through.h"
-#include "systems/scan/planned.h"
+#include "systems/planned/through.h"
+#include "systems/planned/planned.h"
 #include "systems/scan/systems.h"
 
 void through_see(struct through *through, struct world *world, size_t first, size_t images) {
@@ -25,7 +25,7 @@ static bool load(struct planner *planner, const struct masks_setup *setup, struc
   return good;
 }
 
-static void close(struct planner *planner) {
+static void close_through(struct planner *planner) {
   through_close(planner->own);
 }
 
@@ -36,4 +36,4 @@ const struct planner_desc planner_through = {.names = {"straight_through", "stra
                                              .bytes = sizeof(struct through),
                                              .plan = plan,
                                              .load = load,
-                                             .close = close};
+                                             .close = close_through};
