@@ -97,6 +97,18 @@ view_masks(__global const uint *restrict slice, __global const uchar *restrict m
   if (get_local_id(0) == 0u) units[row] = (float2)(mean[slice[row + first]], std[slice[row + first]]);
 }
 
+/* Mean and deviation of slices, in which a network tells its output, and the units in which that is again what it was: of x
+ * = (y - m) / s this is y = (x + m / s) / (1 / s). Both are 0 where the deviation is. A row is an image. */
+__kernel void view_units(__global const uint *restrict slice, __global const float *restrict mean,
+                         __global const float *restrict std, __global float2 *restrict units,
+                         __global float2 *restrict back, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  float m = mean[slice[row]], s = std[slice[row]];
+  units[row] = (float2)(m, s);
+  back[row] = s != 0.0f ? (float2)(-m / s, 1.0f / s) : (float2)(0.0f, 0.0f);
+}
+
 /* The gradient of the masks of scans, by which view_coils and view_masks make the input of a network: that of the mask
  * itself, and of the planes of every coil times the k-space that they hold where it is acquired, whether it is or not. A
  * work-group takes a scan. */

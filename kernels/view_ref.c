@@ -170,6 +170,26 @@ void view_masks_prepare(struct host_args *args, struct random *random) {
   args->value[9].u = (uint32_t)args->actions - random_u32(random) % 3;
 }
 
+/* From x back to y, where x is y in `units`. */
+void view_units_reference(const struct host_args *args) {
+  for (size_t row = 0; row < args->rows; row++) {
+    size_t at = ((const uint32_t *)args->in[0])[row];
+    double mean = (double)((const float *)args->in[1])[at], std = (double)((const float *)args->in[2])[at];
+    float *units = (float *)args->out[3] + 2 * row, *back = (float *)args->out[4] + 2 * row;
+    units[0] = (float)mean;
+    units[1] = (float)std;
+    back[0] = std != 0 ? (float)(-mean / std) : 0;
+    back[1] = std != 0 ? (float)(1 / std) : 0;
+  }
+}
+
+void view_units_prepare(struct host_args *args, struct random *random) {
+  for (size_t row = 0; row < args->rows; row++)
+    ((uint32_t *)args->in[0])[row] = random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
+  for (size_t row = 0; row < args->table_rows[TABLE_SLICE]; row++)
+    ((float *)args->in[2])[row] = random_u32(random) % 4 ? 0.5f + (float)random_uniform(random) : 0;
+}
+
 void view_coils_back_reference(const struct host_args *args) {
   size_t height = args->value[7].u, width = args->value[8].u, entries = args->value[9].u, stride = args->value[10].u,
          most = args->value[11].u, pixels = height * width;

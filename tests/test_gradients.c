@@ -798,14 +798,13 @@ static tensor build_twice(struct graph *graph, tensor x) {
                 2);
 }
 
-static tensor reconstruct_small(struct graph *graph, tensor x, uint32_t pass) {
-  (void)pass;
+static tensor reconstruct_small(struct graph *graph, tensor x) {
   x = leaky_relu(graph, instance_norm(graph, conv2d(graph, x, "r.a", 3, 3)), 0.3f);
   return conv2d(graph, x, "r.b", 1, 1);
 }
 
-static tensor reconstruct_complex(struct graph *graph, tensor x, uint32_t pass) {
-  return net_unet_sum(graph, reconstruct_small(graph, x, pass), x, false);
+static tensor reconstruct_complex(struct graph *graph, tensor x) {
+  return net_unet_sum(graph, reconstruct_small(graph, x), x, false);
 }
 
 static tensor build_sum(struct graph *graph, tensor x) {
@@ -831,7 +830,7 @@ static tensor build_loupe_complex(struct graph *graph, tensor x) {
                                   .view = VIEW_COMPLEX,
                                   .smooth = true};
   struct net_loupe net = net_loupe(graph, &setup);
-  return add(graph, reconstruct_complex(graph, net.observed, 0), x);
+  return add(graph, reconstruct_complex(graph, net.observed), x);
 }
 
 /* Builds LOUPE's graph of points. */
@@ -845,14 +844,28 @@ static tensor build_loupe_points(struct graph *graph, tensor x) {
                                   .view = VIEW_MAGNITUDE,
                                   .smooth = true};
   struct net_loupe net = net_loupe(graph, &setup);
-  return add(graph, reconstruct_small(graph, net.observed, 0), x);
+  return add(graph, reconstruct_small(graph, net.observed), x);
+}
+
+static tensor reconstruct_seen(struct graph *graph, const struct net_tau *net, uint32_t pass) {
+  return reconstruct_small(graph, net->observed[pass]);
+}
+
+static tensor reconstruct_seen_complex(struct graph *graph, const struct net_tau *net, uint32_t pass) {
+  return reconstruct_complex(graph, net->observed[pass]);
+}
+
+/* Keeps to acquired frequencies of coils, as a variational network does. */
+static tensor reconstruct_coils(struct graph *graph, const struct net_tau *net, uint32_t pass) {
+  tensor own = conv2d(graph, net->observed[pass], "r.a", 2, 3);
+  return coil_root(graph, inverse_fourier(graph, consistency(graph, own, net->observed[pass], net->kept[pass], "r.step")));
 }
 
 /* All of tau-step training in one graph, with the step replaced by the sigmoid that backward takes it for:
  * the reconstructor of every pass and the sampler of every step are the same. */
 static tensor build_tau(struct graph *graph, tensor x, enum net_view_kind view, bool adaptive) {
-  bool complex = view == VIEW_COMPLEX;
   struct net_tau_setup setup = {.shape = shape_of(graph, x, GEOMETRY_LINES),
+                                .coils = COILS,
                                 .hidden = 4,
                                 .steps = 2,
                                 .budget = 3,
@@ -861,9 +874,11 @@ static tensor build_tau(struct graph *graph, tensor x, enum net_view_kind view, 
                                 .view = view,
                                 .adaptive = adaptive,
                                 .smooth = true,
-                                .reconstruct = complex ? reconstruct_complex : reconstruct_small};
+                                .reconstruct = view == VIEW_COILS     ? reconstruct_coils
+                                               : view == VIEW_COMPLEX ? reconstruct_seen_complex
+                                                                      : reconstruct_seen};
   struct net_tau net = net_tau(graph, &setup);
-  return add(graph, setup.reconstruct(graph, net.observed[2], 2), x);
+  return add(graph, setup.reconstruct(graph, &net, 2), x);
 }
 
 /* The sampler of points is a U-Net. */
@@ -879,9 +894,9 @@ static tensor build_tau_points(struct graph *graph, tensor x) {
                                 .view = VIEW_MAGNITUDE,
                                 .adaptive = true,
                                 .smooth = true,
-                                .reconstruct = reconstruct_small};
+                                .reconstruct = reconstruct_seen};
   struct net_tau net = net_tau(graph, &setup);
-  return add(graph, reconstruct_small(graph, net.observed[2], 2), x);
+  return add(graph, reconstruct_small(graph, net.observed[2]), x);
 }
 
 static tensor build_tau_adaptive(struct graph *graph, tensor x) {
@@ -894,6 +909,10 @@ static tensor build_tau_fixed(struct graph *graph, tensor x) {
 
 static tensor build_tau_complex(struct graph *graph, tensor x) {
   return build_tau(graph, x, VIEW_COMPLEX, true);
+}
+
+static tensor build_tau_coils(struct graph *graph, tensor x) {
+  return build_tau(graph, x, VIEW_COILS, true);
 }
 
 static tensor build_fourier(struct graph *graph, tensor x) {
@@ -1006,6 +1025,7 @@ static void test_operations(void **state) {
                {"tau-step sampling", build_tau_adaptive, 1, 10, 8},
                {"tau-step sampling, not adaptive", build_tau_fixed, 1, 8, 10},
                {"tau-step sampling of complex images", build_tau_complex, 1, 6, 8},
+               {"tau-step sampling of coils", build_tau_coils, 1, 6, 8},
                {"LOUPE's of complex images", build_loupe_complex, 1, 10, 8},
                {"LOUPE's of points", build_loupe_points, 1, 6, 8},
                {"tau-step sampling of points", build_tau_points, 1, 6, 4},

@@ -2,6 +2,7 @@
  * drawn; memory; going on; what is refused. */
 #include "kernels/kernels.h"
 #include "systems/networks/net_unet.h"
+#include "systems/networks/op_coils.h"
 #include "systems/networks/tau.h"
 #include "systems/scan/sequence.h"
 #include "tests/training.h"
@@ -25,6 +26,23 @@ static void set_points(struct run *run, const char *output) {
   run->options.acquisition.horizon = "long";
   run->options.tau.steps = STEPS;
   run->options.tau.channels = 2;
+}
+
+/* A variational network of two coils, whose sensitivities a network finds; of points maps, which are 1 of one coil. */
+static void set_varnet(struct run *run, const char *output) {
+  set_options(run, output);
+  run->options.reconstruct.method = RECONSTRUCT_VARNET;
+  run->options.varnet.cascades = run->options.varnet.channels = run->options.varnet.pools = 2;
+  run->options.varnet.sense_channels = run->options.varnet.sense_pools = 2;
+  run->options.coils.simulate = 2;
+}
+
+static void set_varnet_points(struct run *run, const char *output) {
+  set_points(run, output);
+  run->options.reconstruct.method = RECONSTRUCT_VARNET;
+  run->options.varnet.cascades = 1;
+  run->options.varnet.channels = run->options.varnet.pools = 2;
+  run->options.varnet.sense = SENSE_MAPS;
 }
 
 enum { FEW = 3 }; /* images of an update, for emulated lanes are slow: an odd number, as BATCH is; others have one */
@@ -70,13 +88,27 @@ static float *read_values(struct run *run, const struct graph *graph) {
 
 /* ---- an update ----------------------------------------------------------------------------------------- */
 
-static tensor reconstruct(struct graph *graph, tensor observed, uint32_t pass) {
-  (void)pass;
-  return net_unet(graph, observed, 4, 2);
+static tensor reconstruct(struct graph *graph, const struct net_tau *net, uint32_t pass) {
+  return net_unet(graph, net->observed[pass], 4, 2);
 }
 
-static tensor reconstruct_complex(struct graph *graph, tensor observed, uint32_t pass) {
-  return net_unet_sum(graph, reconstruct(graph, observed, pass), observed, false);
+static tensor reconstruct_complex(struct graph *graph, const struct net_tau *net, uint32_t pass) {
+  return net_unet_sum(graph, reconstruct(graph, net, pass), net->observed[pass], false);
+}
+
+/* The variational network's setup, and what it takes beside frequencies and mask: units once, and maps for every pass. */
+static struct net_varnet_setup varnet;
+static tensor varnet_units, varnet_maps[TAU_MOST + 1];
+
+static tensor reconstruct_varnet(struct graph *graph, const struct net_tau *net, uint32_t pass) {
+  if (!varnet_units.node) varnet_units = graph_input(graph, "slice_units", 2, 1, 1);
+  struct net_varnet own = net_varnet_of(graph, &varnet, net->observed[pass], net->kept[pass]);
+  varnet_maps[pass] = own.maps;
+  return in_units(graph, own.out, varnet_units);
+}
+
+static bool is_varnet(const struct run *run) {
+  return run->options.reconstruct.method == RECONSTRUCT_VARNET;
 }
 
 struct whole {
@@ -98,14 +130,18 @@ static void open_whole(struct whole *whole, const struct run *run) {
                               .budget = training_tau(&run->training)->acquisition.budget,
                               .seed = run->options.world.seed,
                               .slope = 10,
-                              .view = (enum net_view_kind)run->options.network.input,
+                              .view = net_tau_view(&run->options),
+                              .coils = (int)training_tau(&run->training)->coils,
                               .adaptive = run->options.tau.adaptive,
-                              .reconstruct = run->options.network.input == INPUT_COMPLEX ? reconstruct_complex
-                                                                                         : reconstruct};
+                              .reconstruct = is_varnet(run)                               ? reconstruct_varnet
+                                             : run->options.network.input == INPUT_COMPLEX ? reconstruct_complex
+                                                                                           : reconstruct};
   struct error error;
+  varnet = run->training.reconstructor.setup.varnet;
+  varnet_units = (tensor){0};
   graph_open(&whole->graph);
   whole->net = net_tau(whole->graph, &net);
-  whole->out = net.reconstruct(whole->graph, whole->net.observed[net.steps], net.steps);
+  whole->out = net.reconstruct(whole->graph, &whole->net, net.steps);
   assert_good(graph_plan(whole->graph, &setup, &error), &error);
 }
 
@@ -122,7 +158,20 @@ static void copy_parameters(const struct whole *whole, const struct run *run) {
 
 static void copy_input(const struct whole *whole, const struct run *run, tensor from, tensor to) {
   device_copy(&device, graph_value(training_tau(&run->training)->graph, from), 0, graph_value(whole->graph, to), 0,
-              sizeof(float) * BATCH * graph_elements(whole->graph, to));
+              sizeof(float) * BATCH * graph_values(whole->graph, to));
+}
+
+/* What its passes were given. */
+static void copy_varnet(const struct whole *whole, const struct run *run) {
+  const struct net_tau *net = &training_tau(&run->training)->net;
+  struct reconstructor_inputs inputs = reconstructor_inputs(&run->training.reconstructor);
+  copy_input(whole, run, net->inside, whole->net.inside);
+  copy_input(whole, run, net->units, whole->net.units);
+  device_copy(&device, inputs.units, 0, graph_value(whole->graph, varnet_units), 0, sizeof(float) * BATCH * 2);
+  for (uint32_t pass = run->options.tau.adaptive ? 0 : run->options.tau.steps; varnet.maps && pass <= run->options.tau.steps;
+       pass++)
+    device_copy(&device, inputs.maps, 0, graph_value(whole->graph, varnet_maps[pass]), 0,
+                sizeof(float) * BATCH * graph_values(whole->graph, varnet_maps[pass]));
 }
 
 static void run_in_one(struct whole *whole, struct run *run) {
@@ -137,6 +186,7 @@ static void run_in_one(struct whole *whole, struct run *run) {
   copy_input(whole, run, net->taken, whole->net.taken);
   copy_input(whole, run, net->scan, whole->net.scan);
   if (!run->options.tau.adaptive) copy_input(whole, run, net->noise, whole->net.noise);
+  if (is_varnet(run)) copy_varnet(whole, run);
   graph_zero_gradients(whole->graph);
   graph_forward(whole->graph);
   loss_run(&loss, &target, graph_value(whole->graph, whole->out),
@@ -245,6 +295,9 @@ static void an_update_is_that_of_one_graph(void **state) {
   check_update(set_options, 1, false, true);
   check_update(set_points, 2, true, false);
   check_update(set_points, 1, true, true);
+  check_update(set_varnet, 2, true, false);
+  check_update(set_varnet, 1, false, false);
+  check_update(set_varnet_points, 1, true, false);
 }
 
 /* Where the device lacks the matrix instructions, its lanes are emulated; other precisions are tested with

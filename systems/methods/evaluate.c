@@ -798,7 +798,8 @@ static struct masks_setup masks_setup(const struct work *work, const struct eval
                               .kernels = simulation->kernels,
                               .options = work->options,
                               .acquisition = run->acquisition,
-                              .batch = most < envs ? most : envs};
+                              .batch = most < envs ? most : envs,
+                              .coils = simulation->plan.coils};
 }
 
 /* Its images are best scored by the reconstructor that it was trained with. */

@@ -115,6 +115,7 @@ struct masks_setup fit_masks_setup(const struct training *training) {
                               .acquisition = training->acquisition,
                               .batch = training->reconstructor.graph ? training->reconstructor.batch
                                                                      : batch_of(training->options),
+                              .coils = training_coils(training),
                               .train = true};
 }
 

@@ -161,10 +161,6 @@ static const char *const reads[] = {FIT_READS, "train.method", "acquisition.", "
 
 static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
                   uint32_t rounds, struct error *error) {
-  if (options->reconstruct.method == RECONSTRUCT_VARNET)
-    return fail_usage(error, "train.method is tau_step, whose sampler sees the frequencies of one coil's image between its "
-                             "steps, and reconstruct.method is varnet; set it to auto, or train.method to loupe, "
-                             "reconstructor, l2s, l2sr or pgmri");
   return fit_check_masks(options, "tau_step", error) && fit_check(device, options, acquisition, rounds, error);
 }
 

@@ -1,10 +1,15 @@
 #include "systems/networks/net_tau.h"
 
 #include "systems/networks/net_unet.h"
+#include "systems/networks/op_coils.h"
 #include "systems/networks/op_sampler.h"
 #include "systems/sampling/geometry.h"
 
 #include <math.h>
+
+enum net_view_kind net_tau_view(const struct options *options) {
+  return options->reconstruct.method == RECONSTRUCT_VARNET ? VIEW_COILS : (enum net_view_kind)options->network.input;
+}
 
 struct net_tau_setup net_tau_setup(const struct options *options, uint32_t budget) {
   return (struct net_tau_setup){.shape = scan_shape_of(options),
@@ -16,7 +21,8 @@ struct net_tau_setup net_tau_setup(const struct options *options, uint32_t budge
                                 .budget = budget,
                                 .seed = options->world.seed,
                                 .slope = (float)options->tau.slope,
-                                .view = (enum net_view_kind)options->network.input,
+                                .view = net_tau_view(options),
+                                .coils = 1,
                                 .adaptive = options->tau.adaptive};
 }
 
@@ -41,6 +47,9 @@ static struct net_view add_view(struct graph *graph, struct net_tau *net, const 
                             tensor frequencies, tensor mask, uint32_t pass) {
   struct net_view view = net_view(graph, frequencies, mask, setup->view);
   net->observed[pass] = view.observed;
+  if (setup->view != VIEW_COILS) return view;
+  net->kept[pass] = multiply(graph, mask, net->inside);
+  if (!setup->reconstruct) graph_output(graph, view.observed); /* what the sampler sees gives it no gradient */
   return view;
 }
 
@@ -53,15 +62,25 @@ static tensor see_complex(struct graph *graph, const struct net_tau *net, const 
                         scale(graph, view->frequencies, factor), net->mask[step]);
 }
 
+/* Of several coils the sampler sees the zero-filled image, their root of the sum of squares, in place of each: what a
+ * reconstruction is of, too. */
+static tensor see_coils(struct graph *graph, const struct net_tau *net, tensor image, const struct net_view *view,
+                        uint32_t step) {
+  tensor zero_filled = coil_root(graph, inverse_fourier(graph, view->observed));
+  tensor acquired = multiply(graph, fourier(graph, zero_filled), net->mask[step]);
+  return sampler_planes(graph, fourier(graph, in_units(graph, image, net->units)), acquired, net->mask[step]);
+}
+
 /* The frequencies of the last reconstruction, which is real, in the units of what it was made from. */
 static tensor see(struct graph *graph, struct net_tau *net, const struct net_tau_setup *setup,
                   const struct net_view *view, uint32_t step) {
   if (!setup->adaptive) return net->noise;
   tensor *from = &net->reconstruction[step];
-  *from = setup->reconstruct ? setup->reconstruct(graph, net->observed[step], step)
+  *from = setup->reconstruct ? setup->reconstruct(graph, net, step)
                              : plane(graph, graph_name(graph, "reconstruction.%u", step), 1, setup);
   if (!setup->reconstruct) graph_want(graph, *from);
   if (setup->view == VIEW_COMPLEX) return see_complex(graph, net, setup, *from, view, step);
+  if (setup->view == VIEW_COILS) return see_coils(graph, net, *from, view, step);
   tensor predicted = fourier(graph, restore_image(graph, *from, view->image));
   return sampler_planes(graph, predicted, view->frequencies, net->mask[step]);
 }
@@ -99,16 +118,25 @@ static tensor draw(struct graph *graph, struct net_tau *net, const struct net_ta
   return add(graph, net_view_smooth(graph, chance, threshold, setup->slope), before);
 }
 
+static struct net_tau inputs(struct graph *graph, const struct net_tau_setup *setup) {
+  int rows = setup->points ? (int)setup->shape.height : 1, width = (int)setup->shape.width;
+  bool coils = setup->view == VIEW_COILS;
+  struct net_tau net = {
+      .image = graph_input_copies(graph, setup->view == VIEW_MAGNITUDE ? "image" : "frequencies",
+                                  coils ? setup->coils : 1, 2, (int)setup->shape.height, width),
+      .taken = graph_input(graph, "taken", 1, rows, width),
+      .scan = graph_input(graph, "scan", 1, 1, 1)};
+  if (coils) net.inside = graph_input(graph, "inside", 1, rows, width);
+  if (coils) net.units = graph_input(graph, "units", 2, 1, 1);
+  return net;
+}
+
 struct net_tau net_tau(struct graph *graph, const struct net_tau_setup *setup) {
-  int rows = setup->points ? (int)setup->shape.height : 1;
-  bool complex = setup->view == VIEW_COMPLEX;
-  struct net_tau net = {.image = plane(graph, complex ? "frequencies" : "image", 2, setup),
-                        .taken = graph_input(graph, "taken", 1, rows, (int)setup->shape.width),
-                        .scan = graph_input(graph, "scan", 1, 1, 1)};
+  struct net_tau net = inputs(graph, setup);
   struct net_view view = {{0}, {0}, {0}};
   graph_share(graph);
   if (!setup->adaptive) net.noise = plane(graph, "noise", 5, setup);
-  tensor frequencies = complex ? net.image : fourier(graph, net.image);
+  tensor frequencies = setup->view == VIEW_MAGNITUDE ? fourier(graph, net.image) : net.image;
   net.mask[0] = net.taken;
   if (setup->adaptive) view = add_view(graph, &net, setup, frequencies, net.taken, 0);
   net.end[0] = graph->nodes;

@@ -13,6 +13,8 @@
 
 enum { TAU_MOST = 8, TAU_LAYERS = 5 };
 
+struct net_tau;
+
 struct net_tau_setup {
   struct scan_shape shape;
   int hidden;          /* values of each hidden layer */
@@ -22,16 +24,20 @@ struct net_tau_setup {
   uint32_t steps, budget, seed;
   float slope;   /* of the sigmoid that backward takes for the step */
   enum net_view_kind view; /* what the reconstructor takes; complex: it gives images in their own units */
+  int coils;               /* VIEW_COILS: of a slice, at most */
   bool adaptive; /* false: the sampler's input is the same numbers always (the published control) */
   bool smooth;   /* acquired lines count as that sigmoid: what backward differentiates, to check it */
   /* The reconstruction of pass i from its input; NULL: an input of the graph, from another path. */
-  tensor (*reconstruct)(struct graph *graph, tensor observed, uint32_t pass);
+  tensor (*reconstruct)(struct graph *graph, const struct net_tau *net, uint32_t pass);
 };
 
+/* As the scene has it, of one coil. */
 struct net_tau_setup net_tau_setup(const struct options *options, uint32_t budget);
+enum net_view_kind net_tau_view(const struct options *options);
 
 struct net_tau {
-  tensor image; /* input, [2][height][width]: real, imaginary; VIEW_COMPLEX: its frequencies */
+  tensor image; /* input, [2][height][width]: real, imaginary; VIEW_COMPLEX: its frequencies; VIEW_COILS: those of every
+                   coil */
   tensor taken; /* input, [1][1][width] (points: [1][height][width]): 1 where a line is initial */
   tensor scan;                     /* input, [1][1][1]: an unsigned word, the number that keys the draws */
   tensor noise;                    /* input, [5][height][width], not adaptive: the sampler's input */
@@ -41,6 +47,9 @@ struct net_tau {
   tensor scores[TAU_MOST];         /* [1][height][width], apart: what it gives, an input */
   int cut[TAU_MOST];               /* apart: of step i, nodes before it serve its planes */
   tensor observed[TAU_MOST + 1];   /* what the reconstructor takes; not adaptive: the last alone */
+  tensor kept[TAU_MOST + 1];       /* VIEW_COILS, and the mask by which it keeps to that, 0 where columns are padded */
+  tensor inside;                   /* VIEW_COILS: input, as a mask, 0 where columns are padded */
+  tensor units; /* VIEW_COILS: input, [2][1][1], in which a reconstruction is one in the units of the image */
   tensor mask[TAU_MOST + 1];       /* [1][1][width] after so many steps: 1 where a line is acquired */
   int end[TAU_MOST + 1];           /* of part i: nodes [end[i - 1], end[i]) */
 };

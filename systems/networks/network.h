@@ -65,6 +65,7 @@ struct masks_setup {
   const struct options *options;
   struct acquisition acquisition; /* the only setting of the scene */
   size_t batch;
+  size_t coils; /* most of a slice where k-space is the files'; 0: there are no files */
   bool train;
 };
 

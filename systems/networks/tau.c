@@ -33,6 +33,16 @@ static void write_taken(struct tau *tau, size_t batch, struct arena *arena) {
   device_write(tau->device, graph_value(tau->graph, tau->net.taken), 0, sizeof(float) * batch * lines, rows);
 }
 
+/* What the scanner padded is no part of what is acquired (systems/scan/reconstruct.c: view_masks). */
+static void write_inside(struct tau *tau, size_t batch, struct arena *arena) {
+  const struct scan_shape *shape = &tau->acquisition.shape;
+  size_t lines = shape->actions;
+  float *rows = ARENA_NEW(arena, float, batch *lines);
+  for (size_t i = 0; i < batch * lines; i++)
+    rows[i] = !scan_shape_is_padded(shape, i % lines);
+  device_write(tau->device, graph_value(tau->graph, tau->net.inside), 0, sizeof(float) * batch * lines, rows);
+}
+
 /* Sizes of a sampler: steps, hidden values and so on. */
 static void build(struct tau *tau, const struct masks_setup *setup) {
   enum device_matrix matrix = setup->device->facts.matrix;
@@ -42,6 +52,7 @@ static void build(struct tau *tau, const struct masks_setup *setup) {
   net.steps = tau->steps;
   net.adaptive = tau->adaptive;
   net.apart = tau->points;
+  net.coils = (int)tau->coils;
   graph_open(&tau->graph);
   network_keep_apart(tau->graph, setup->device);
   tau->net = net_tau(tau->graph, &net);
@@ -79,13 +90,20 @@ static bool open_sampler(struct tau *tau, const struct masks_setup *setup, struc
   return true;
 }
 
+static const char *encoder_of(const struct tau *tau) {
+  static const char *const names[] = {
+      [VIEW_MAGNITUDE] = "loupe_images", [VIEW_COMPLEX] = "view_frequencies", [VIEW_COILS] = "view_coils"};
+  return names[tau->view];
+}
+
 static bool plan(struct tau *tau, const struct masks_setup *setup, struct error *error) {
   struct graph_setup graph = {
       .device = setup->device, .kernels = setup->kernels, .batch = tau->batch, .train = setup->train};
   build(tau, setup);
   tau->slice = device_buffer(setup->device, sizeof(uint32_t) * tau->batch, "slices", error);
   return tau->slice && graph_plan(tau->graph, &graph, error) &&
-         kernel_need(setup->kernels, tau->complex ? "view_frequencies" : "loupe_images", error) &&
+         kernel_need(setup->kernels, encoder_of(tau), error) &&
+         (tau->view != VIEW_COILS || kernel_need(setup->kernels, "view_units", error)) &&
          kernel_need(setup->kernels, "loupe_number", error) &&
          kernel_need(setup->kernels, "loupe_keep", error) &&
          kernel_need(setup->kernels, "sequence_rank", error);
@@ -108,6 +126,7 @@ static bool open_planned(struct tau *tau, const struct masks_setup *setup, struc
                                           fail_in(error, "the sampler of tau_step"));
   if (good) write_taken(tau, tau->batch, arena);
   if (good && !tau->adaptive) write_noise(tau, tau->batch, arena);
+  if (good && tau->view == VIEW_COILS) write_inside(tau, tau->batch, arena);
   arena_close(arena);
   return good;
 }
@@ -126,7 +145,8 @@ static struct tau describe(const struct masks_setup *setup) {
                       .points = geometry_of(&setup->acquisition)->points,
                       .adaptive = options->tau.adaptive,
                       .train = setup->train,
-                      .complex = options->network.input == INPUT_COMPLEX,
+                      .view = net_tau_view(options),
+                      .coils = setup->coils ? setup->coils : 1,
                       .noise_seed = options->world.seed};
 }
 
@@ -285,16 +305,12 @@ static bool load(struct tau *tau, struct store *store, const struct masks_setup 
 }
 
 bool tau_load(struct tau *tau, const char *path, const struct masks_setup *setup, struct error *error) {
-  struct reconstructor_setup own = {.device = setup->device,
-                                    .kernels = setup->kernels,
-                                    .shape = setup->acquisition.shape,
-                                    .complex = setup->options->network.input == INPUT_COMPLEX,
-                                    .scale = setup->options->data.scale,
-                                    .precision = (enum block_precision)setup->options->network.precision,
-                                    .batch = setup->batch};
+  struct reconstructor_setup own =
+      reconstructor_setup_of(setup->device, setup->kernels, setup->options, setup->batch);
   struct store *store;
   *tau = describe(setup);
   tau->reconstructor = &tau->own;
+  reconstructor_set_coils(&own, setup->coils);
   bool good = store_open(&store, path, error);
   if (good) {
     good = (facts_kind(network_of_sampler(tau->points)->facts, store, error) || fail_in(error, "%s", path)) &&

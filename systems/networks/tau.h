@@ -19,7 +19,8 @@ struct tau {
   uint32_t steps, hidden, channels, pools;
   bool adaptive, train;
   bool points;         /* the sampler is a U-Net, apart from the graph */
-  bool complex;        /* the reconstructor takes complex images */
+  enum net_view_kind view; /* what the reconstructor takes */
+  size_t coils;        /* VIEW_COILS: of a slice, at most */
   uint32_t noise_seed; /* of the sampler's input where it is not adaptive */
   struct graph *graph; /* NULL: not open */
   struct reconstructor sampler; /* points: that U-Net, a pass for each step that learns */

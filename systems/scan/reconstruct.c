@@ -1,5 +1,6 @@
 /* Reconstructors write ENV.reconstruction in units of the image; scoring does not know which one did. */
 #include "systems/networks/reconstructor.h"
+#include "systems/networks/coil_view.h"
 #include "systems/scan/systems.h"
 
 static void run_zero_filled(struct world *world, void *context) {
@@ -61,45 +62,24 @@ const struct system system_encode_complex = {
 
 /* ---- the variational network ---------------------------------------------------------------------------- */
 
-/* What has no column here is not looked at: any memory stands for it. */
-static struct arg column_or(struct world *world, unsigned column, enum element element, cl_mem other) {
-  return world_reads(world, column) ? arg_unnamed(world_in(world, column)) : arg_buffer(ARG_IN, element, other);
-}
-
-enum view_form { VIEW_KSPACE, VIEW_MAPS, VIEW_ONES }; /* of view_coils */
-
-static void view_coils(struct world *world, const struct simulation *simulation, struct arg values, size_t stride,
-                       cl_mem planes, enum view_form form) {
-  const struct pass *pass = &simulation->pass;
-  const struct net_varnet_setup *net = &simulation->reconstructor->setup.varnet;
-  struct arg slice = world_in(world, ENV_slice);
-  size_t entries = form == VIEW_KSPACE ? world_shape(world, SHAPE_A) : 0;
-  kernel_run(world_kernels(world), "view_coils", pass->images * (size_t)net->coils,
-             ARGS(slice, world_in(world, ENV_mask), column_or(world, SLICE_coils, ELEMENT_U32, slice.as.m), values,
-                  world_in(world, SLICE_unit), arg_buffer(ARG_OUT, ELEMENT_F32, planes),
-                  arg_u32((uint32_t)net->height), arg_u32((uint32_t)net->width), arg_u32((uint32_t)pass->first),
-                  arg_u32((uint32_t)entries), arg_u32((uint32_t)stride), arg_u32((uint32_t)net->coils), arg_u32(form)));
-}
-
 static void run_encode_varnet(struct world *world, void *context) {
   const struct simulation *simulation = context;
   const struct pass *pass = &simulation->pass;
   const struct reconstructor_inputs inputs = reconstructor_inputs(simulation->reconstructor);
   const struct scan_shape shape = scan_shape_of(simulation->options);
   uint32_t entries = (uint32_t)world_shape(world, SHAPE_A);
-  bool coils = world_reads(world, SLICE_coil_kspace);
-  size_t stride = coils ? world_shape(world, SHAPE_CHW) / world_shape(world, SHAPE_HW) : 1;
-  struct arg slice = world_in(world, ENV_slice);
-  view_coils(world, simulation, arg_unnamed(world_in(world, coils ? SLICE_coil_kspace : SLICE_kspace)), stride,
-             world_out(world, BATCH_input).as.m, VIEW_KSPACE);
+  struct coil_view view = {.slice = world_in(world, ENV_slice),
+                           .mask = world_in(world, ENV_mask),
+                           .first = (uint32_t)pass->first,
+                           .images = pass->images,
+                           .net = &simulation->reconstructor->setup.varnet};
+  coil_view_kspace(world, &view, world_out(world, BATCH_input).as.m);
   kernel_run(world_kernels(world), "view_masks", pass->images,
-             ARGS(slice, world_in(world, ENV_mask), world_in(world, SLICE_mean), world_in(world, SLICE_std),
+             ARGS(view.slice, view.mask, world_in(world, SLICE_mean), world_in(world, SLICE_std),
                   arg_buffer(ARG_OUT, ELEMENT_F32, inputs.mask), arg_buffer(ARG_OUT, ELEMENT_C64, inputs.units),
                   arg_u32(entries), arg_u32((uint32_t)pass->first), arg_u32(shape.padded_left),
                   arg_u32(entries - shape.padded_right)));
-  if (inputs.maps)
-    view_coils(world, simulation, column_or(world, SLICE_maps, ELEMENT_C64, slice.as.m), stride, inputs.maps,
-               world_reads(world, SLICE_maps) ? VIEW_MAPS : VIEW_ONES);
+  if (inputs.maps) coil_view_maps(world, &view, inputs.maps);
 }
 
 /* simulation_add_encode adds the k-space and the maps that there are. */
@@ -114,17 +94,14 @@ const struct system system_encode_varnet = {
 static void run_encode_varnet_back(struct world *world, void *context) {
   const struct simulation *simulation = context;
   const struct net_varnet_setup *net = &simulation->reconstructor->setup.varnet;
-  bool coils = world_reads(world, SLICE_coil_kspace);
-  size_t stride = coils ? world_shape(world, SHAPE_CHW) / world_shape(world, SHAPE_HW) : 1;
   struct arg slice = world_in(world, ENV_slice);
   kernel_run(world_kernels(world), "view_coils_back", world_rows(world, TABLE_ENV),
-             ARGS(slice, column_or(world, SLICE_coils, ELEMENT_U32, slice.as.m),
-                  arg_unnamed(world_in(world, coils ? SLICE_coil_kspace : SLICE_kspace)), world_in(world, SLICE_unit),
-                  arg_unnamed(world_in(world, BATCH_input_gradient)),
+             ARGS(slice, coil_view_column(world, SLICE_coils, ELEMENT_U32, slice), coil_view_values(world),
+                  world_in(world, SLICE_unit), arg_unnamed(world_in(world, BATCH_input_gradient)),
                   arg_buffer(ARG_IN, ELEMENT_F32, reconstructor_inputs(simulation->reconstructor).mask_gradient),
                   arg_unnamed(world_out(world, BATCH_drawn_gradient)), arg_u32((uint32_t)net->height),
-                  arg_u32((uint32_t)net->width), arg_u32((uint32_t)world_shape(world, SHAPE_A)), arg_u32((uint32_t)stride),
-                  arg_u32((uint32_t)net->coils)));
+                  arg_u32((uint32_t)net->width), arg_u32((uint32_t)world_shape(world, SHAPE_A)),
+                  arg_u32((uint32_t)coil_view_stride(world)), arg_u32((uint32_t)net->coils)));
 }
 
 /* simulation_add_encode_back adds the k-space that there is. */

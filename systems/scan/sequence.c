@@ -2,22 +2,46 @@
  */
 #include "systems/scan/sequence.h"
 
+#include "systems/networks/coil_view.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/systems.h"
 
 /* ---- what they see ------------------------------------------------------------------------------------- */
 
 component_set tau_encode_reads(const struct options *options) {
-  bool complex = options->network.input == INPUT_COMPLEX;
-  return SET(SLICE_unit) | (complex ? observation_chosen(options)->kspace : SET(SLICE_image));
+  enum net_view_kind view = net_tau_view(options);
+  if (view == VIEW_MAGNITUDE) return SET(SLICE_unit) | SET(SLICE_image);
+  component_set kspace = SET(SLICE_unit) | observation_chosen(options)->kspace;
+  if (view == VIEW_COMPLEX) return kspace;
+  bool maps = (kspace & SET(SLICE_coil_kspace)) && options->varnet.sense == SENSE_MAPS && options->coils.maps != MAPS_NONE;
+  return (kspace & ~SET(SLICE_maps)) | SET(SLICE_mean) | SET(SLICE_std) | (maps ? SET(SLICE_maps) : 0);
 }
 
-static void encode_complex(struct tau *tau, struct world *world, struct arg slice, uint32_t first,
-                           size_t images) {
-  observe_frequencies(world, slice, NULL, 0, graph_value(tau->graph, tau->net.image), images);
+static void number(struct tau *tau, struct world *world, uint32_t first, size_t images) {
   kernel_run(world_kernels(world), "loupe_number", images,
              ARGS(arg_buffer(ARG_OUT, ELEMENT_U32, graph_value(tau->graph, tau->net.scan)), arg_u32(first),
                   arg_u32(1)));
+}
+
+/* What a pass of the variational network takes beside frequencies and mask, which do not change between its passes. */
+static void encode_pass(struct tau *tau, struct world *world, const struct coil_view *view, cl_mem back) {
+  struct reconstructor_inputs inputs = reconstructor_inputs(tau->reconstructor);
+  kernel_run(world_kernels(world), "view_units", view->images,
+             ARGS(view->slice, world_in(world, SLICE_mean), world_in(world, SLICE_std),
+                  arg_buffer(ARG_OUT, ELEMENT_C64, inputs.units), arg_buffer(ARG_OUT, ELEMENT_C64, back)));
+  if (inputs.maps) coil_view_maps(world, view, inputs.maps);
+}
+
+static void encode_coils(struct tau *tau, struct world *world, struct arg slice, size_t images) {
+  struct reconstructor *reconstructor = tau->reconstructor;
+  struct coil_view view = {.slice = slice, .images = images, .net = &reconstructor->setup.varnet};
+  cl_mem back = graph_value(tau->graph, tau->net.units);
+  coil_view_kspace(world, &view, graph_value(tau->graph, tau->net.image));
+  for (size_t pass = 0; pass < reconstructor->network.path.passes; pass++) {
+    reconstructor_select(reconstructor, pass);
+    encode_pass(tau, world, &view, back);
+  }
+  reconstructor_select(reconstructor, 0);
 }
 
 void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t row, uint32_t first,
@@ -25,10 +49,11 @@ void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t 
   struct arg slice = arg_buffer(ARG_IN, ELEMENT_U32, tau->slice);
   device_copy(world_device(world), slices.as.m, sizeof(uint32_t) * row, tau->slice, 0,
               sizeof(uint32_t) * images);
-  if (tau->complex) {
-    encode_complex(tau, world, slice, first, images);
-    return;
-  }
+  if (tau->view != VIEW_MAGNITUDE) number(tau, world, first, images);
+  if (tau->view == VIEW_COMPLEX)
+    observe_frequencies(world, slice, NULL, 0, graph_value(tau->graph, tau->net.image), images);
+  if (tau->view == VIEW_COILS) encode_coils(tau, world, slice, images);
+  if (tau->view != VIEW_MAGNITUDE) return;
   kernel_run(world_kernels(world), "loupe_images", images,
              ARGS(slice, world_in(world, SLICE_image), world_in(world, SLICE_unit),
                   graph_arg(ARG_OUT, graph_value(tau->graph, tau->net.image)),
@@ -38,13 +63,21 @@ void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t 
 
 /* ---- parts --------------------------------------------------------------------------------------------- */
 
+/* Values or gradients of a node, of so many images. */
+static void copy_rows(const struct tau *tau, tensor node, cl_mem from, cl_mem to, size_t images) {
+  device_copy(tau->device, from, 0, to, 0, sizeof(float) * images * graph_values(tau->graph, node));
+}
+
 /* The end of a part becomes the input of the reconstructor's pass of that number; where nothing is trained,
  * and with one look alone, all are the first. */
 static void pass_on(struct tau *tau, uint32_t part, size_t images) {
   watch_touch(&tau->reconstructor->watch, 0, SET(BATCH_input));
   reconstructor_select(tau->reconstructor, tau->train && tau->adaptive ? part : 0);
-  device_copy(tau->device, graph_value(tau->graph, tau->net.observed[part]), 0, tau->reconstructor->input, 0,
-              tau->plane * images * (tau->complex ? 2 : 1));
+  copy_rows(tau, tau->net.observed[part], graph_value(tau->graph, tau->net.observed[part]), tau->reconstructor->input,
+            images);
+  if (tau->view == VIEW_COILS)
+    copy_rows(tau, tau->net.kept[part], graph_value(tau->graph, tau->net.kept[part]),
+              reconstructor_inputs(tau->reconstructor).mask, images);
 }
 
 static void select_step(struct tau *tau, uint32_t step) {
@@ -197,10 +230,12 @@ static void run_sample_back(struct world *world, void *context) {
   struct tau_steps *steps = context;
   struct tau *tau = steps->tau;
   size_t images = world_rows(world, TABLE_ENV);
+  tensor observed = tau->net.observed[steps->step], kept = tau->net.kept[steps->step];
   watch_touch(&tau->reconstructor->watch, SET(BATCH_input_gradient), 0);
-  device_copy(tau->device, tau->reconstructor->input_gradient, 0,
-              graph_gradient(tau->graph, tau->net.observed[steps->step]), 0,
-              tau->plane * images * (tau->complex ? 2 : 1));
+  copy_rows(tau, observed, tau->reconstructor->input_gradient, graph_gradient(tau->graph, observed), images);
+  if (tau->view == VIEW_COILS)
+    copy_rows(tau, kept, reconstructor_inputs(tau->reconstructor).mask_gradient, graph_gradient(tau->graph, kept),
+              images);
   backward_part(tau, steps->step, images);
 }
 

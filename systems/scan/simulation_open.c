@@ -36,8 +36,11 @@ static bool check_kspace(const struct options *options, const struct simulation_
                          struct error *error) {
   bool simulated = options->coils.simulate;
   if (!simulated_or_measured(options)) return true;
-  if ((plan->deciders & DECIDES_SEQUENCE) && !is_complex(options))
-    return fail_usage(error, "%s, and the samplers tau_step and tau_step_best transform images; set it to %s",
+  bool images = !is_complex(options) && options->reconstruct.method != RECONSTRUCT_VARNET;
+  if ((plan->deciders & DECIDES_SEQUENCE) && images)
+    return fail_usage(error,
+                      "%s, and the samplers tau_step and tau_step_best transform images; set it to %s, or "
+                      "reconstruct.method to varnet",
                       simulated ? "coils.simulate is above 0" : "data.kspace is measured", simulated ? "0" : "image");
   if (plan->coils) return true;
   return fail_usage(error, "%s, and this works on images without files; set it to %s",

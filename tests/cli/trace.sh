@@ -93,6 +93,9 @@ case_varnet() {
   evaluate "variational network" $net $unet evaluate.samplers=[random,oracle]
   train "masks learned through it" $net train.method=loupe
   train "variational network of measured k-space" $net data.source=kspace data.kspace=measured varnet.sense=maps
+  train "tau steps of coils" $net train.method=tau_step coils.simulate=2 coils.maps=prescan varnet.sense=maps
+  evaluate "tau steps of coils" $net coils.simulate=2 coils.maps=prescan varnet.sense=maps evaluate.samplers=[tau_step] \
+    sampler.tau_step=run/last.h5 evaluate.reconstructor=run/last.h5
 }
 case_l2sr() {
   train l2sr train.method=l2sr alternate.actions=drawn alternate.augment=rounds data.augment=[flips]

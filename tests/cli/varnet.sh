@@ -73,6 +73,11 @@ for method in l2sr pgmri; do
 done
 run "LOUPE's mask, through data of all coils" "$l2sr" train scene --method loupe --output loupe --quiet --epochs 2 --set loupe.rate=0.1
 run "its scans" "$l2sr" evaluate scene --samplers fixed_mask,learned_mask --set sampler.mask=loupe/last.h5 --reconstructor loupe/last.h5
+tau='--set tau.steps=2 --set tau.hidden=16'
+# shellcheck disable=SC2086
+run "tau steps, through data of all coils" "$l2sr" train scene --method tau_step $tau --output tau --quiet --epochs 1 --set data.most=6
+run "their scans" "$l2sr" evaluate scene --samplers tau_step,tau_step_best --set sampler.tau_step=tau/last.h5 --reconstructor tau/last.h5 \
+  --set data.most=4
 run "a policy's scans" "$l2sr" evaluate scene --samplers policy --policy l2sr/policy_1/best.h5 --reconstructor whole/best.h5
 
 # ---- refusals -----------------------------------------------------------------------------------------------
@@ -87,7 +92,6 @@ refuse 2 'slices have 3 coils, and coils.maps is none' train scene --quiet --out
 refuse 2 'computes in f32 or half, and network.precision is mixed' train scene $image --quiet --output none --set network.precision=mixed
 # shellcheck disable=SC2086
 refuse 2 'network.input complex; set that to magnitude' train scene $image --quiet --output none --set network.input=complex
-refuse 2 'train.method is tau_step, whose sampler sees the frequencies of one coil' train scene --quiet --method tau_step --output none
 refuse 2 'which is of lines and points, and acquisition.geometry is spokes' train scene --quiet --output none \
   --set acquisition.geometry=spokes
 refuse 2 'varnet.sense is network, which looks at lines in the middle' train scene --quiet --output none \
