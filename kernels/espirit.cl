@@ -270,3 +270,19 @@ espirit_solve_few(__global const float2 *restrict lines, __global const float2 *
     if (coil < coils) maps[(place + coil) * area + pixel] = times(own[s], phase);
   }
 }
+
+/* Whether any coil has a map that is not 0, of slices from `first` on, which have room for `most` coils. A row is a slice. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+espirit_seen(__global const float2 *restrict maps, __global uint *restrict seen, uint first, uint most, uint coils,
+             uint pixels, uint rows) {
+  __local uint any;
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), found = 0u;
+  if (row >= rows) return;
+  if (item == 0u) any = 0u;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  __global const float2 *own = maps + (size_t)(first + row) * most * pixels;
+  for (uint i = item; i < coils * pixels && !found; i += GROUP) found = own[i].x != 0.0f || own[i].y != 0.0f;
+  if (found) atomic_or(&any, 1u);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (item == 0u) seen[row] = any;
+}

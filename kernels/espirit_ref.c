@@ -247,3 +247,29 @@ void espirit_solve_few_prepare(struct host_args *args, struct random *random) {
   args->value[11].u = pixels;
   args->value[12].f = random_u32(random) % 3 ? 0.0f : 1e9f;
 }
+
+void espirit_seen_reference(const struct host_args *args) {
+  size_t first = args->value[2].u, most = args->value[3].u, coils = args->value[4].u, pixels = args->value[5].u;
+  for (size_t row = 0; row < args->rows; row++) {
+    const float *own = (const float *)args->in[0] + 2 * (first + row) * most * pixels;
+    uint32_t seen = 0;
+    for (size_t i = 0; i < 2 * coils * pixels; i++) seen |= own[i] != 0;
+    ((uint32_t *)args->out[1])[row] = seen;
+  }
+}
+
+/* Every other slice sees nothing, or one value of the last coil alone. */
+void espirit_seen_prepare(struct host_args *args, struct random *random) {
+  uint32_t pixels = 1 + random_u32(random) % (uint32_t)(args->height * args->width), most = 1 + random_u32(random) % 3;
+  float *maps = (float *)args->in[0];
+  args->value[2].u = random_u32(random) % 3;
+  args->value[3].u = most;
+  args->value[4].u = 1 + random_u32(random) % most;
+  args->value[5].u = pixels;
+  size_t slice = 2 * (size_t)most * pixels, end = 2 * (size_t)args->value[4].u * pixels;
+  for (size_t row = 0; row < args->rows; row += 2) {
+    float *own = maps + (args->value[2].u + row) * slice;
+    for (size_t i = 0; i < end; i++) own[i] = 0;
+    if (random_u32(random) % 2) own[end - 1] = 1e-30f;
+  }
+}

@@ -76,6 +76,93 @@ GROUP_OF_SCAN solve_gather(__global const uint *restrict slice, __global const u
   }
 }
 
+/* Weights of acquired cells, 0 of others: the area of k-space that a cell stands for, in cells (PROTOCOL 1.15). Of points
+ * (each 1) the cells over the acquired ones of a square about it, cut at the edges of k-space. Of spokes its distance from the
+ * centre times the spoke's angle, half of that between the spokes beside it, times the step along the spoke; the sum over the
+ * spokes that have it, and 1 at least. Spokes come one after the other: none has a cell twice. */
+#define DENSITY_SIDE 5u /* cells of the square to either side */
+
+INLINE float area_of_point(__global const uchar *taken, uint y, uint x, uint height, uint width) {
+  uint top = y > DENSITY_SIDE ? y - DENSITY_SIDE : 0u, left = x > DENSITY_SIDE ? x - DENSITY_SIDE : 0u;
+  uint end = min(y + DENSITY_SIDE + 1u, height), right = min(x + DENSITY_SIDE + 1u, width), count = 0u;
+  for (uint v = top; v < end; v++)
+    for (uint u = left; u < right; u++)
+      count += taken[(v + height - height / 2u) % height * width + (u + width - width / 2u) % width];
+  return (float)((end - top) * (right - left)) / (float)count;
+}
+
+INLINE float area_of_spoke(__global const uchar *chosen, uint spoke, uint spokes) {
+  uint before = 1u, after = 1u;
+  while (!chosen[(spoke + spokes - before) % spokes]) before++;
+  while (!chosen[(spoke + after) % spokes]) after++;
+  float turn = (float)spoke / (float)spokes, step = 1.0f / fmax(fabs(cospi(turn)), fabs(sinpi(turn)));
+  return M_PI_F * 0.5f * (float)(before + after) / (float)spokes * step;
+}
+
+INLINE float distance_of(uint cell, uint height, uint width) {
+  float y = (float)((cell / width + height / 2u) % height) - (float)(height / 2u);
+  float x = (float)((cell % width + width / 2u) % width) - (float)(width / 2u);
+  return sqrt(y * y + x * x);
+}
+
+GROUP_OF_SCAN solve_density(__global const uchar *restrict mask, __global const uint *restrict cells,
+                            __global const uchar *restrict taken, __global float *restrict weights, uint first, uint actions,
+                            uint each, uint height, uint width, uint rows) {
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), pixels = height * width;
+  if (row >= rows) return;
+  __global const uchar *chosen = mask + (size_t)(first + row) * actions, *own = taken + (size_t)row * pixels;
+  __global float *weight = weights + (size_t)row * pixels;
+  for (uint i = item; i < pixels; i += GROUP) {
+    uint y = (i / width + height / 2u) % height, x = (i % width + width / 2u) % width;
+    weight[i] = each == 1u && own[i] ? area_of_point(own, y, x, height, width) : 0.0f;
+  }
+  if (each == 1u) return;
+  for (uint action = 0u; action < actions; action++) {
+    uint count = chosen[action] ? each : 0u;
+    float area = count ? area_of_spoke(chosen, action, actions) : 0.0f;
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    for (uint i = item; i < count; i += GROUP) {
+      uint cell = cells[action * each + i];
+      if (cell != NO_CELL) weight[cell] += area * distance_of(cell, height, width);
+    }
+  }
+  barrier(CLK_GLOBAL_MEM_FENCE);
+  for (uint i = item; i < pixels; i += GROUP) weight[i] = own[i] ? fmax(weight[i], 1.0f) : 0.0f;
+}
+
+/* Planes in k-space times the weights of their scan; a row is a plane. */
+GROUP_OF_SCAN solve_weigh(__global const float *restrict weights, __global float2 *restrict planes, uint most, uint pixels,
+                          uint rows) {
+  uint row = (uint)get_group_id(0);
+  if (row >= rows) return;
+  __global const float *weight = weights + (size_t)(row / most) * pixels;
+  for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) planes[(size_t)row * pixels + i] *= weight[i];
+}
+
+/* Magnitudes of planes whose centre is at their start: the root of the sum of squares of `most` coils; mapped: of the sum of
+ * conj(map) times plane, over that of the maps' squares, 0 where that is 0. */
+GROUP_OF_SCAN solve_magnitude(__global const uint *restrict slice, __global const uint *restrict coils,
+                              __global const float2 *restrict maps, __global const float2 *restrict planes,
+                              __global float2 *restrict image, uint first, uint most, uint mapped, uint height, uint width,
+                              uint rows) {
+  uint row = (uint)get_group_id(0), pixels = height * width;
+  if (row >= rows) return;
+  uint at = slice[first + row], count = most > 1u ? min(coils[at], most) : 1u;
+  __global const float2 *map = maps + (size_t)at * most * pixels, *plane = planes + (size_t)row * most * pixels;
+  for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
+    uint y = i / width, from = (y + height - height / 2u) % height * width + (i - y * width + width - width / 2u) % width;
+    float2 sum = (float2)(0.0f, 0.0f);
+    float squares = 0.0f;
+    for (uint coil = 0u; coil < count; coil++) {
+      float2 value = plane[(size_t)coil * pixels + from];
+      if (mapped) sum += conj_times(map[(size_t)coil * pixels + i], value);
+      squares += square_of(mapped ? map[(size_t)coil * pixels + i] : value);
+    }
+    float found = mapped ? sqrt(square_of(sum)) / squares : sqrt(squares);
+    image[(size_t)row * pixels + i] = (float2)(mapped && squares == 0.0f ? 0.0f : found, 0.0f);
+  }
+}
+
 /* Images of planes: the sum of conj(map) times plane. roll_rows, roll_columns: the plane's centre is at its start. */
 GROUP_OF_SCAN solve_combine(__global const uint *restrict slice, __global const uint *restrict coils,
                             __global const float2 *restrict maps, __global const float2 *restrict planes,

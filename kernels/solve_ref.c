@@ -54,6 +54,80 @@ void solve_mark_prepare(struct host_args *args, struct random *random) {
     cells[i] = random_u32(random) % 8 ? random_u32(random) % pixels : NO_CELL;
 }
 
+/* ---- density -------------------------------------------------------------------------------------------- */
+
+/* Centred coordinates of a cell. */
+static long centred(size_t place, size_t length) {
+  return (long)((place + length / 2) % length) - (long)(length / 2);
+}
+
+static double point_area(const uint8_t *taken, size_t cell, size_t height, size_t width) {
+  long top = -(long)(height / 2), left = -(long)(width / 2), y = centred(cell / width, height),
+       x = centred(cell % width, width), all = 0, count = 0;
+  for (long v = y - 5; v <= y + 5; v++)
+    for (long u = x - 5; u <= x + 5; u++) {
+      if (v < top || u < left || v >= top + (long)height || u >= left + (long)width) continue;
+      size_t row = (size_t)(v < 0 ? v + (long)height : v), column = (size_t)(u < 0 ? u + (long)width : u);
+      all++;
+      count += taken[row * width + column];
+    }
+  return (double)all / (double)count;
+}
+
+/* Half the angle between the spokes beside it, times the step along it. */
+static double spoke_area(const uint8_t *chosen, size_t spoke, size_t spokes) {
+  size_t before = spoke + spokes - 1, after = spoke + 1;
+  while (!chosen[before % spokes]) before--;
+  while (!chosen[after % spokes]) after++;
+  double angle = M_PI * (double)spoke / (double)spokes, along = fmax(fabs(cos(angle)), fabs(sin(angle)));
+  return M_PI * (double)(after + spokes - before) / (2 * (double)spokes) / along;
+}
+
+void solve_density_reference(const struct host_args *args) {
+  const uint32_t *cells = args->in[1];
+  size_t first = args->value[4].u, actions = args->value[5].u, each = args->value[6].u, height = args->value[7].u,
+         width = args->value[8].u, pixels = height * width;
+  for (size_t row = 0; row < args->rows; row++) {
+    const uint8_t *chosen = (const uint8_t *)args->in[0] + (first + row) * actions,
+                  *taken = (const uint8_t *)args->in[2] + row * pixels;
+    float *weights = (float *)args->out[3] + row * pixels;
+    for (size_t cell = 0; cell < pixels; cell++) {
+      double sum = 0, distance = hypot((double)centred(cell / width, height), (double)centred(cell % width, width));
+      for (size_t i = 0; each > 1 && i < actions * each; i++)
+        if (chosen[i / each] && cells[i] == cell) sum += distance * spoke_area(chosen, i / each, actions);
+      double area = each > 1 ? fmax(sum, 1) : taken[cell] ? point_area(taken, cell, height, width) : 0;
+      weights[cell] = taken[cell] ? (float)area : 0;
+    }
+  }
+}
+
+/* No action has a cell twice, and some have cells of others. */
+void solve_density_prepare(struct host_args *args, struct random *random) {
+  uint32_t pixels = (uint32_t)(args->height * args->width), each = pixels / (uint32_t)args->actions, *cells = (uint32_t *)args->in[1];
+  uint8_t *mask = (uint8_t *)args->in[0], *taken = (uint8_t *)args->in[2];
+  args->value[4].u = 2;
+  args->value[5].u = (uint32_t)args->actions;
+  args->value[6].u = each;
+  args->value[7].u = (uint32_t)args->height;
+  args->value[8].u = (uint32_t)args->width;
+  for (uint32_t i = 0; i < pixels; i++)
+    cells[i] = random_u32(random) % 8 ? (i / each * (each / 2 + 1) + i % each) % pixels : NO_CELL;
+  for (size_t i = 0; i < (args->rows + 2) * args->actions; i++) mask[i] = random_u32(random) % 4 == 0;
+  for (size_t i = 0; i < args->rows * pixels; i++) taken[i] = random_u32(random) % 4 == 0;
+}
+
+void solve_weigh_reference(const struct host_args *args) {
+  size_t most = args->value[2].u, pixels = args->value[3].u;
+  for (size_t i = 0; i < args->rows * pixels; i++)
+    put(args->out[1], i, get(args->out[1], i) * (double)((const float *)args->in[0])[i / pixels / most * pixels + i % pixels]);
+}
+
+void solve_weigh_prepare(struct host_args *args, struct random *random) {
+  (void)random;
+  args->value[2].u = 2;
+  args->value[3].u = (uint32_t)(args->height * args->width);
+}
+
 /* Indices in range, and up to three coils. */
 static void prepare_slices(struct host_args *args, struct random *random, bool coils) {
   uint32_t *slice = (uint32_t *)args->in[0], count = (uint32_t)args->table_rows[TABLE_SLICE];
@@ -110,6 +184,28 @@ void solve_combine_prepare(struct host_args *args, struct random *random) {
   solve_gather_prepare(args, random);
   args->value[10].u = 1;
   args->value[11].u = args->width % 2;
+}
+
+void solve_magnitude_reference(const struct host_args *args) {
+  size_t first = args->value[5].u, most = args->value[6].u, mapped = args->value[7].u, height = args->value[8].u,
+         width = args->value[9].u, pixels = height * width;
+  for (size_t i = 0; i < args->rows * pixels; i++) {
+    size_t row = i / pixels, slice = ((const uint32_t *)args->in[0])[first + row];
+    size_t from = (i % pixels / width + height - height / 2) % height * width + (i % width + width - width / 2) % width;
+    value sum = 0;
+    double squares = 0;
+    for (size_t coil = 0; coil < (most > 1 ? coils_of(args, 1, slice, (uint32_t)most, 1) : 1); coil++) {
+      value map = get(args->in[2], (slice * most + coil) * pixels + i % pixels),
+            plane = get(args->in[3], (row * most + coil) * pixels + from);
+      sum += conj(map) * plane;
+      squares += pow(cabs(mapped ? map : plane), 2);
+    }
+    put(args->out[4], i, !mapped ? sqrt(squares) : squares > 0 ? cabs(sum) / squares : 0);
+  }
+}
+
+void solve_magnitude_prepare(struct host_args *args, struct random *random) {
+  solve_gather_prepare(args, random);
 }
 
 void solve_spread_reference(const struct host_args *args) {

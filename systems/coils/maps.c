@@ -185,34 +185,34 @@ static void write_ones(struct world *world, size_t row, size_t coils) {
   arena_close(arena);
 }
 
-/* Whether any coil sees anything of the slice; the first nearly always does. */
-static bool sees_anything(struct device *device, const struct espirit *espirit, size_t slice, float *plane, bool *seen,
-                          struct error *error) {
-  size_t pixels = espirit->height * espirit->width;
-  *seen = false;
-  for (size_t c = 0; !*seen && c < espirit->coils; c++) {
-    device_read(device, espirit->maps, 8 * pixels * (slice * espirit->most + c), 8 * pixels, plane);
-    if (!device_finish(device, error)) return false;
-    for (size_t i = 0; !*seen && i < 2 * pixels; i++) *seen = plane[i] != 0;
-  }
-  return true;
-}
-
-/* Maps of nothing would make images of zeros, and of coils.combine maps truths that everything equals. */
-static bool check_seen(struct device *device, const struct espirit *espirit, size_t *broken, struct error *error) {
+/* Maps of nothing would make images of zeros, and of coils.combine maps truths that everything equals. Looked for where the
+ * maps are. */
+static bool check_seen(struct device *device, struct kernels *kernels, const struct espirit *espirit, size_t *broken,
+                       struct error *error) {
   struct arena *arena = arena_open();
-  float *plane = ARENA_NEW(arena, float, 2 * espirit->height * espirit->width);
-  bool good = true, seen = true;
-  for (size_t i = 0; good && seen && i < espirit->count; i++) {
-    *broken = espirit->first + i;
-    good = sees_anything(device, espirit, *broken, plane, &seen, error);
+  uint32_t *seen = ARENA_NEW(arena, uint32_t, espirit->count);
+  cl_mem flags = device_buffer(device, sizeof *seen * espirit->count, "slices that coils see", error);
+  bool good = flags && kernel_need(kernels, "espirit_seen", error);
+  if (good) {
+    kernel_run(kernels, "espirit_seen", espirit->count,
+               ARGS(arg_buffer(ARG_IN, ELEMENT_C64, espirit->maps), arg_buffer(ARG_OUT, ELEMENT_U32, flags),
+                    arg_u32((uint32_t)espirit->first), arg_u32((uint32_t)espirit->most), arg_u32((uint32_t)espirit->coils),
+                    arg_u32((uint32_t)(espirit->height * espirit->width))));
+    device_read(device, flags, 0, sizeof *seen * espirit->count, seen);
+    good = device_finish(device, error);
   }
+  size_t dark = 0;
+  while (good && dark < espirit->count && seen[dark]) dark++;
+  if (good && dark < espirit->count) {
+    *broken = espirit->first + dark;
+    good = fail(error,
+                "its maps are 0 everywhere: by its %zux%zu central samples no pixel has an eigenvalue of coils.crop, %g, or more; "
+                "lower coils.crop or coils.threshold",
+                espirit->side_rows, espirit->side_columns, espirit->crop);
+  }
+  device_release(device, flags, flags ? sizeof *seen * espirit->count : 0);
   arena_close(arena);
-  if (!good || seen) return good;
-  return fail(error,
-              "its maps are 0 everywhere: by its %zux%zu central samples no pixel has an eigenvalue of coils.crop, %g, or more; "
-              "lower coils.crop or coils.threshold",
-              espirit->side_rows, espirit->side_columns, espirit->crop);
+  return good;
 }
 
 /* Of neighbours with so many coils. */
@@ -238,7 +238,7 @@ static bool calibrate_slices(struct world *world, const struct options *options,
                             .crop = options->coils.crop};
   struct device *device = world_device(world);
   bool good = espirit_run(&espirit, device, world_kernels(world), broken, error) &&
-              check_seen(device, &espirit, broken, error);
+              check_seen(device, world_kernels(world), &espirit, broken, error);
   world_leave(world, before);
   return good;
 }
