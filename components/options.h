@@ -21,7 +21,8 @@ enum option_concern {
   X(data, CHOICE, split, "test", 0, 0, "train|val|test|all",                                                 \
     "part to use: the subfolder of that name (or singlecoil_NAME, multicoil_NAME), else the folder itself", CONCERNS_PLACE)\
   X(data, CHOICE, coils, "any", 0, 0, "any|single|multi",                                                    \
-    "which of fastMRI's folders singlecoil_NAME and multicoil_NAME to read; both hold the same scans", CONCERNS_TEST)\
+    "which of fastMRI's folders singlecoil_NAME and multicoil_NAME to read; both hold the same scans. "       \
+    "coils.compress makes fewer coils of a slice's", CONCERNS_TEST)                                           \
   X(data, CHOICE, source, "auto", 0, 0, "auto|reconstruction_esc|reconstruction_rss|kspace",                 \
     "dataset that images come from; auto takes the first that is there", CONCERNS_TEST)                      \
   X(data, CHOICE, kspace, "image", 0, 0, "image|measured",                                                   \
@@ -157,6 +158,9 @@ enum option_concern {
   X(reconstruct, F64, tolerance, "0", 0, 1, NULL,                                                            \
     "a scan ends before, where its residual (cg_sense), that of a new round (tv) or the last change of the " \
     "image (wavelet) is this part of the whole; 0: never")                                                   \
+  X(reconstruct, BOOL, compensate, "false", 0, 0, NULL,                                                      \
+    "zero_filled, spokes and points: acquired cells count by the area of k-space that they stand for (density "    \
+    "compensation)")                                                                                         \
   X(reconstruct, BOOL, shifts, "true", 0, 0, NULL, "wavelet: every step moves the wavelets at random")       \
   X(reconstruct, F64, rho, "0.5", 0.000001, 1000000, NULL, "tv: weight of the split in alternating directions")
 #define POLICY_OPTIONS(X)                                                                                    \

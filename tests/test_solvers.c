@@ -2,12 +2,14 @@
  * and of coils, against double precision (tests/solver_vectors.py) and BART; numbers of scans; what uses
  * them; what is refused. */
 #include "engine/files/store.h"
+#include "kernels/kernels.h"
 #include "systems/coils/hybrid.h"
 #include "systems/scan/reconstruction.h"
 #include "systems/scan/systems.h"
 #include "systems/scan/transform.h"
 #include "tests/scans.h"
 
+#include <complex.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,13 +69,13 @@ static void fill_image(struct world *world, float factor, size_t row) {
   support_put(world, SLICE_order, row, 1, &place);
 }
 
-static void fill_coils(struct world *world, float unit, size_t row) {
+static void fill_coils(struct world *world, float unit, size_t row, bool maps) {
   const uint32_t coils = COILS;
   static float kspace[COILS][PIXELS][2];
   for (size_t i = 0; i < (size_t)COILS * PIXELS * 2; i++)
     (&kspace[0][0][0])[i] = (&vectors.kspace[0][0][0])[i] / unit;
   support_put(world, SLICE_coil_kspace, row, 1, kspace);
-  support_put(world, SLICE_maps, row, 1, vectors.maps);
+  if (maps) support_put(world, SLICE_maps, row, 1, vectors.maps);
   support_put(world, SLICE_coils, row, 1, &coils);
   support_put(world, SLICE_unit, row, 1, &unit);
 }
@@ -95,8 +97,9 @@ static void open_solver(struct scene *scene, struct device *device, size_t envs,
   fill_image(world, 1024, 1);
   assert_good(transform_rows(world, 0, 2, &error), &error);
   if (!coils) return;
-  fill_coils(world, 1, 0);
-  fill_coils(world, 0.25f, 1);
+  bool maps = !scene->options.reconstruct.compensate;
+  fill_coils(world, 1, 0, maps);
+  fill_coils(world, 0.25f, 1, maps);
   assert_good(hybrid_fill(world, 2, &error), &error);
 }
 
@@ -169,6 +172,63 @@ static void images_are_those_of_double_precision(void **state) {
   for (uint32_t method = RECONSTRUCT_CG_SENSE; method <= RECONSTRUCT_WAVELET; method++)
     for (uint32_t geometry = 0; geometry < 3; geometry++)
       for (int coils = 0; coils < 2; coils++) check_geometry(*state, geometry, method, coils);
+}
+
+/* ---- density compensation ------------------------------------------------------------------------------ */
+
+/* Areas of the cells of a mask, by the kernel's reference. */
+static const float *areas_of(const struct scene *scene, const uint8_t *mask) {
+  static float areas[PIXELS];
+  static uint32_t cells[PIXELS];
+  static uint8_t taken[PIXELS];
+  uint32_t actions = scene->acquisition.shape.actions, each = PIXELS / actions;
+  support_get(scene->simulation.world, SCENE_cells, 0, 1, cells);
+  memset(taken, 0, sizeof taken);
+  for (uint32_t i = 0; i < PIXELS; i++)
+    if (mask[i / each] && cells[i] != NO_CELL) taken[cells[i]] = 1;
+  struct host_args args = {.rows = 1, .in = {mask, cells, taken}, .out = {NULL, NULL, NULL, areas}};
+  args.value[5].u = actions;
+  args.value[6].u = each;
+  args.value[7].u = args.value[8].u = N;
+  solve_density_reference(&args);
+  return areas;
+}
+
+/* Root of the sum of squares over coils at a pixel, by the sum over all frequencies. */
+static double pixel_of(const float *areas, long y, long x) {
+  double squares = 0;
+  for (size_t coil = 0; coil < COILS; coil++) {
+    double complex sum = 0;
+    for (long i = 0; i < PIXELS; i++) {
+      const float *value = vectors.kspace[coil][i];
+      double turn = 2 * M_PI * (double)((i / N) * (y - N / 2) + (i % N) * (x - N / 2)) / N;
+      if (areas[i] > 0) sum += (double)areas[i] * (value[0] + I * value[1]) * cexp(I * turn);
+    }
+    squares += pow(cabs(sum) / N, 2);
+  }
+  return sqrt(squares);
+}
+
+static void cells_count_by_their_area(void **state) {
+  static uint8_t mask[PIXELS];
+  static float found[PIXELS];
+  for (int points = 0; points < 2; points++) {
+    struct scene scene;
+    plan_scene(&scene, points ? GEOMETRY_POINTS : GEOMETRY_SPOKES, N, 4, "base");
+    set_options(&scene.options, RECONSTRUCT_ZERO_FILLED, true);
+    scene.options.reconstruct.compensate = true;
+    open_solver(&scene, *state, SCANS, true, 0);
+    read_vector(points ? "points/mask" : "spokes/mask", STORE_U8, scene.acquisition.shape.actions, mask);
+    put_scans(&scene, mask, SCANS);
+    reconstruct(&scene);
+    support_get(scene.simulation.world, ENV_reconstruction, SCANS - 1, 1, found);
+    const float *areas = areas_of(&scene, mask);
+    for (long i = 5; i < PIXELS; i += 37) {
+      double expected = pixel_of(areas, i / N, i % N);
+      if (fabs(found[i] - expected) > 2e-5 * (1 + expected)) fail_msg("pixel %ld is %g, expected %g", i, (double)found[i], expected);
+    }
+    close_scene(&scene);
+  }
 }
 
 /* ---- against BART, where it is installed -------------------------------------------------------------- */
@@ -329,6 +389,11 @@ static void what_cannot_be_is_refused(void **state) {
   expect_refusal(*state, &scene, 2, "there are 2 coils, and coils.maps is none");
   set_options(&scene.options, RECONSTRUCT_NETWORK, false);
   expect_refusal(*state, &scene, 0, "reconstruct.method is network, and no reconstructor is named");
+  set_options(&scene.options, RECONSTRUCT_ZERO_FILLED, false);
+  scene.options.reconstruct.compensate = true;
+  expect_refusal(*state, &scene, 0, "reconstruct.compensate is true, which is of spokes and points, and acquisition.geometry is lines");
+  set_options(&scene.options, RECONSTRUCT_TV, false);
+  expect_refusal(*state, &scene, 0, "reconstruct.compensate is true, which is of the zero-filled image, and images are made by tv");
   arena_close(scene.arena);
 }
 
@@ -357,6 +422,7 @@ static void divergence_is_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(images_are_those_of_double_precision),
+                                     cmocka_unit_test(cells_count_by_their_area),
                                      cmocka_unit_test(bart_agrees),
                                      cmocka_unit_test(others_change_nothing),
                                      cmocka_unit_test(tolerances_end_scans),

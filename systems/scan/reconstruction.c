@@ -1,6 +1,8 @@
 #include "systems/scan/reconstruction.h"
 
+#include "components/scan_shape.h"
 #include "engine/fused/block.h"
+#include "systems/sampling/geometry.h"
 
 bool reconstruction_trains(const struct options *options) {
   return reconstruction_chosen(options, true)->network;
@@ -54,8 +56,22 @@ static bool check_callback(const struct options *options, struct error *error) {
                            "reconstruct.input to kspace for complex data");
 }
 
+static bool check_compensation(const struct reconstruction *chosen, const struct options *options, struct error *error) {
+  const struct geometry *geometry = geometry_chosen(options);
+  if (!options->reconstruct.compensate) return true;
+  if (chosen->network || chosen->solve || chosen->calls)
+    return fail_usage(error, "reconstruct.compensate is true, which is of the zero-filled image, and images are made by %s; set "
+                             "it to false, or reconstruct.method to zero_filled",
+                      chosen->name);
+  if (scan_geometry(options) == GEOMETRY_SPOKES || geometry->points) return true;
+  return fail_usage(error, "reconstruct.compensate is true, which is of spokes and points, and acquisition.geometry is %s; set it "
+                           "to false, or acquisition.geometry to one of these",
+                    geometry->name);
+}
+
 bool reconstruction_check(const struct options *options, bool network, size_t coils, struct error *error) {
   const struct reconstruction *chosen = reconstruction_chosen(options, network);
+  if (!check_compensation(chosen, options, error)) return false;
   if (chosen->network && !network)
     return fail_usage(error,
                       "reconstruct.method is %s, and no reconstructor is named; give --reconstructor FILE, or "

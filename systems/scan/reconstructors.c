@@ -5,7 +5,7 @@
 #include "systems/scan/solve.h"
 #include "systems/scan/systems.h"
 
-enum { ZERO_FILLED, UNET, COMPLEX_UNET, CG_SENSE, TV, WAVELET, VARNET, CALLBACK };
+enum { ZERO_FILLED, COMPENSATED, UNET, COMPLEX_UNET, CG_SENSE, TV, WAVELET, VARNET, CALLBACK };
 
 #define SOLVED_BY(row)                                                                                       \
   .systems = {&system_repeat_solve, &system_solve_data, &row, &system_solve_store, &system_end},             \
@@ -17,6 +17,15 @@ const struct reconstruction reconstruction_list[] = {
                      .doc = "magnitude of the inverse transform, with zeros for what is not acquired",
                      .image = "the zero-filled image",
                      .systems = {&system_reconstruct}},
+    [COMPENSATED] = {.name = "zero_filled_compensated",
+                     .doc = "the same of cells by the area of k-space that they stand for (reconstruct.compensate)",
+                     .image = "the zero-filled image, compensated for density",
+                     .paper = "J. Pipe, P. Menon 1999, Magnetic Resonance in Medicine 41:179",
+                     .systems = {&system_repeat_solve, &system_compensate, &system_solve_store, &system_end},
+                     .encode = &system_compensate,
+                     .views = true,
+                     .open = solve_open,
+                     .close = solve_close},
     [UNET] = {.name = "unet",
               .doc = "the U-Net of the standardised zero-filled magnitude",
               .network = &network_unet,
@@ -75,6 +84,7 @@ const struct reconstruction *reconstruction_chosen(const struct options *options
                              [RECONSTRUCT_CALLBACK] = CALLBACK};
   uint32_t method = options->reconstruct.method;
   if (method == RECONSTRUCT_AUTO) method = network ? RECONSTRUCT_NETWORK : RECONSTRUCT_ZERO_FILLED;
+  if (method == RECONSTRUCT_ZERO_FILLED && options->reconstruct.compensate) return &reconstruction_list[COMPENSATED];
   if (method == RECONSTRUCT_NETWORK) return &reconstruction_list[is_complex(options) ? COMPLEX_UNET : UNET];
   return &reconstruction_list[rows[method]];
 }

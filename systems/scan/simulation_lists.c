@@ -10,6 +10,7 @@
 #include "systems/scan/reconstruction.h"
 #include "systems/scan/sequence.h"
 #include "systems/scan/slice_cache.h"
+#include "systems/scan/solve.h"
 #include "systems/scan/systems.h"
 
 #include <string.h>
@@ -166,7 +167,8 @@ static const char *decider_of(const struct simulation *simulation) {
 
 /* Those that solve for images take k-space itself. */
 static bool observes_images(const struct simulation *simulation) {
-  return !reconstruction_chosen(simulation->options, simulation->plan.network)->solve;
+  const struct reconstruction *chosen = reconstruction_chosen(simulation->options, simulation->plan.network);
+  return !chosen->solve && chosen->encode != &system_compensate;
 }
 
 static bool observes_every_step(const struct simulation *simulation) {

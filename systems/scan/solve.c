@@ -3,6 +3,7 @@
 #include "kernels/kernels.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/observation.h"
+#include "systems/scan/reconstruction.h"
 #include "systems/scan/systems.h"
 
 #include <math.h>
@@ -26,6 +27,7 @@ static size_t blocks_of(const struct solver *solver) {
 static size_t bytes_of(const struct solver *solver, enum solve_buffer buffer, uint32_t method) {
   bool tv = method == RECONSTRUCT_TV, wavelet = method == RECONSTRUCT_WAVELET;
   size_t image = 8 * solver->pixels;
+  if (solver->compensates && (buffer == SOLVE_RIGHT || buffer == SOLVE_RESIDUAL || buffer == SOLVE_DIRECTION)) return 0;
   switch (buffer) {
   case SOLVE_TAKEN: return solver->pixels;
   case SOLVE_LINES:
@@ -40,6 +42,7 @@ static size_t bytes_of(const struct solver *solver, enum solve_buffer buffer, ui
   case SOLVE_PARTS: return 8 * blocks_of(solver);
   case SOLVE_BANDS: return wavelet ? 8 * solver->band_values : 0;
   case SOLVE_HALF: return wavelet ? 8 * solver->half_values : 0;
+  case SOLVE_WEIGHTS: return solver->compensates ? 4 * solver->pixels : 0;
   case SOLVE_SCALE: return 4;
   case SOLVE_VALUES:
   case SOLVE_COUNTS: return 16;
@@ -92,6 +95,7 @@ static bool open_transforms(struct solver *solver, struct error *error) {
 
 /* That no system names. */
 static bool need_kernels(const struct solver *solver, struct kernels *kernels, struct error *error) {
+  if (solver->compensates) return kernel_need(kernels, "solve_magnitude", error);
   if (solver->listed)
     return kernel_need(kernels, "hybrid_list", error) && kernel_need(kernels, "hybrid_normal", error) &&
            kernel_need(kernels, "solve_begin", error);
@@ -117,6 +121,7 @@ static struct solver *make_solver(const struct simulation *simulation) {
   struct arena *arena = arena_open();
   struct solver *solver = ARENA_NEW(arena, struct solver, 1);
   component_set kspace = observation_chosen(options)->kspace;
+  bool compensates = !reconstruction_chosen(options, simulation->plan.network)->solve;
   bool coils = kspace & coil_columns, hybrid = kspace & (SET(SLICE_hybrid) | SET(SLICE_coil_hybrid));
   *solver = (struct solver){.arena = arena,
                             .device = simulation->device,
@@ -127,7 +132,8 @@ static struct solver *make_solver(const struct simulation *simulation) {
                             .coils = 1,
                             .hybrid = hybrid,
                             .listed = observation_lists(options),
-                            .mapped = maps_coils(options),
+                            .mapped = compensates ? options->coils.combine == COMBINE_MAPS : maps_coils(options),
+                            .compensates = compensates,
                             .lines = geometry_chosen(options)->columns};
   if (coils) solver->coils = world_shape(simulation->world, SHAPE_CHW) / solver->pixels;
   solve_find_levels(solver);
@@ -291,28 +297,34 @@ static void gather(struct world *world, const struct simulation *simulation, con
   struct solver *solver = simulation->solver;
   kernel_run(world_kernels(world), "solve_gather", simulation->pass.images * solver->coils,
              ARGS(coils->slice, coils->coils, kspace, solve_arg(solver, ARG_IN, ELEMENT_U8, SOLVE_TAKEN),
-                  SOLVE_OUT(solver, PLANES), arg_u32((uint32_t)simulation->pass.first), arg_u32((uint32_t)solver->coils), arg_u32(solver->mapped),
-                  arg_u32((uint32_t)solver->height), arg_u32((uint32_t)solver->width), arg_u32(solver->hybrid)));
-  fft_run(solver->hybrid ? &solver->rows : &solver->data, FFT_INVERSE, solver->buffer[SOLVE_PLANES]);
-  combine(world, simulation, coils, SOLVE_OUT(solver, RIGHT), !solver->hybrid, true);
+                  SOLVE_OUT(solver, PLANES), arg_u32((uint32_t)simulation->pass.first), arg_u32((uint32_t)solver->coils),
+                  arg_u32(solver->coils > 1 || solver->mapped), arg_u32((uint32_t)solver->height),
+                  arg_u32((uint32_t)solver->width), arg_u32(solver->hybrid)));
+}
+
+static void mark(struct world *world, const struct simulation *simulation) {
+  const struct solver *solver = simulation->solver;
+  size_t actions = world_shape(world, SHAPE_A);
+  kernel_run(world_kernels(world), "solve_mark", simulation->pass.images,
+             ARGS(world_in(world, ENV_mask), world_in(world, SCENE_cells),
+                  solve_arg(solver, ARG_OUT, ELEMENT_U8, SOLVE_TAKEN), arg_u32((uint32_t)simulation->pass.first),
+                  arg_u32((uint32_t)actions), arg_u32((uint32_t)(world_shape(world, SHAPE_AC) / actions)),
+                  arg_u32((uint32_t)solver->pixels)));
 }
 
 static void run_data(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  const struct solver *solver = simulation->solver;
-  size_t actions = world_shape(world, SHAPE_A);
-  uint32_t first = (uint32_t)simulation->pass.first;
+  struct solver *solver = simulation->solver;
   const struct coils coils = coils_of(world);
   const struct arg kspace = arg_unnamed(world_in(world, kspace_of(world)));
-  kernel_run(world_kernels(world), "solve_mark", simulation->pass.images,
-             ARGS(world_in(world, ENV_mask), world_in(world, SCENE_cells),
-                  solve_arg(solver, ARG_OUT, ELEMENT_U8, SOLVE_TAKEN), arg_u32(first), arg_u32((uint32_t)actions),
-                  arg_u32((uint32_t)(world_shape(world, SHAPE_AC) / actions)), arg_u32((uint32_t)solver->pixels)));
+  mark(world, simulation);
   if (solver->listed) {
     list_lines(world, simulation);
     run_listed(world, simulation, SOLVE_SOLUTION, SOLVE_RIGHT, true);
   } else {
     gather(world, simulation, &coils, kspace);
+    fft_run(solver->hybrid ? &solver->rows : &solver->data, FFT_INVERSE, solver->buffer[SOLVE_PLANES]);
+    combine(world, simulation, &coils, SOLVE_OUT(solver, RIGHT), !solver->hybrid, true);
   }
   if (solver->options->reconstruct.method != RECONSTRUCT_CG_SENSE) run_scale(world, simulation, &coils, kspace);
   world_touch(world, 0, SET(RECONSTRUCTOR_data));
@@ -326,6 +338,44 @@ const struct system system_solve_data = {
     .writes = SET(RECONSTRUCTOR_data),
     .kernels = {"solve_mark", "solve_gather", "solve_combine", "solve_scale"},
     .run = run_data};
+
+static void weigh(struct world *world, const struct simulation *simulation) {
+  const struct solver *solver = simulation->solver;
+  size_t actions = world_shape(world, SHAPE_A);
+  kernel_run(world_kernels(world), "solve_density", simulation->pass.images,
+             ARGS(world_in(world, ENV_mask), world_in(world, SCENE_cells),
+                  solve_arg(solver, ARG_IN, ELEMENT_U8, SOLVE_TAKEN), solve_arg(solver, ARG_OUT, ELEMENT_F32, SOLVE_WEIGHTS),
+                  arg_u32((uint32_t)simulation->pass.first), arg_u32((uint32_t)actions),
+                  arg_u32((uint32_t)(world_shape(world, SHAPE_AC) / actions)), arg_u32((uint32_t)solver->height),
+                  arg_u32((uint32_t)solver->width)));
+  kernel_run(world_kernels(world), "solve_weigh", simulation->pass.images * solver->coils,
+             ARGS(solve_arg(solver, ARG_IN, ELEMENT_F32, SOLVE_WEIGHTS), SOLVE_INOUT(solver, PLANES),
+                  arg_u32((uint32_t)solver->coils), arg_u32((uint32_t)solver->pixels)));
+}
+
+static void run_compensate(struct world *world, void *context) {
+  const struct simulation *simulation = context;
+  struct solver *solver = simulation->solver;
+  const struct coils coils = coils_of(world);
+  mark(world, simulation);
+  gather(world, simulation, &coils, arg_unnamed(world_in(world, kspace_of(world))));
+  weigh(world, simulation);
+  fft_run(&solver->data, FFT_INVERSE, solver->buffer[SOLVE_PLANES]);
+  kernel_run(world_kernels(world), "solve_magnitude", simulation->pass.images,
+             ARGS(coils.slice, coils.coils, coils.maps, SOLVE_IN(solver, PLANES), SOLVE_OUT(solver, SOLUTION),
+                  arg_u32((uint32_t)simulation->pass.first), arg_u32((uint32_t)solver->coils), arg_u32(solver->mapped),
+                  arg_u32((uint32_t)solver->height), arg_u32((uint32_t)solver->width)));
+  world_touch(world, 0, SET(RECONSTRUCTOR_solution));
+}
+
+/* The list adds the k-space that there is, and maps where coils are combined by them. */
+const struct system system_compensate = {
+    .name = "compensate",
+    .doc = "the zero-filled image, of cells by the area of k-space that they stand for",
+    .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SCENE_cells),
+    .writes = SET(RECONSTRUCTOR_solution),
+    .kernels = {"solve_mark", "solve_gather", "solve_density", "solve_weigh"},
+    .run = run_compensate};
 
 void solve_begin(struct world *world, const struct simulation *simulation, double inner, double threshold) {
   const struct solver *solver = simulation->solver;

@@ -35,6 +35,7 @@ enum solve_buffer {
   SOLVE_BANDS,     /* wavelets: coefficients of all levels */
   SOLVE_HALF,      /* wavelets: a level, one axis in its bands */
   SOLVE_PARTS,     /* of hybrid data: of every block, what the step of conjugate gradients follows from */
+  SOLVE_WEIGHTS,   /* F32: zero-filled images, areas that acquired cells stand for */
   SOLVE_SCALE,     /* F32: the unit of the scan's weight */
   SOLVE_VALUES,    /* F128: kernels/solve.cl */
   SOLVE_COUNTS,
@@ -64,6 +65,7 @@ struct solver {
   bool hybrid;                                /* the data are SLICE.hybrid, or of coils */
   bool listed;                                /* they are looked up line by line: there are no planes */
   bool mapped;                                /* coils are known by SLICE.maps */
+  bool compensates;                           /* it makes zero-filled images, compensated for density */
   bool lines;                                 /* whole columns are acquired: planes are transformed along rows alone */
   struct fft data, rows;
   cl_mem buffer[SOLVE_BUFFERS];
@@ -72,7 +74,8 @@ struct solver {
   size_t levels, band_values, half_values; /* of wavelets, of a scan */
 };
 
-extern const struct system system_repeat_solve, system_solve_data, system_solve_cg, system_solve_tv, system_solve_wavelet,
+/* The zero-filled image compensated for density (PROTOCOL 1.15) is made in the same memory, for scans at a time, too. */
+extern const struct system system_repeat_solve, system_compensate, system_solve_data, system_solve_cg, system_solve_tv, system_solve_wavelet,
     system_solve_store;
 
 /* simulation->solver, for its world and its oracle's; chunks of scans as memory allows. */

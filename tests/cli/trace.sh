@@ -153,6 +153,8 @@ case_solvers() {
   evaluate cg_sense reconstruct.method=cg_sense reconstruct.iterations=2 acquisition.geometry=spokes
   evaluate wavelet reconstruct.method=wavelet reconstruct.iterations=2 evaluate.samplers=[random,oracle]
   evaluate "tv of points" reconstruct.method=tv reconstruct.iterations=2 acquisition.geometry=points evaluate.curves=false
+  evaluate "zero-filled images, compensated" reconstruct.compensate=true acquisition.geometry=spokes coils.simulate=2 evaluate.curves=false
+  evaluate "compensated, combined by maps" reconstruct.compensate=true acquisition.geometry=points coils.simulate=2 coils.maps=file coils.combine=maps evaluate.curves=false
   evaluate "cg_sense of simulated coils" reconstruct.method=cg_sense reconstruct.iterations=2 coils.simulate=2 coils.maps=prescan evaluate.curves=false
   evaluate "simulated coils by their own maps" reconstruct.method=cg_sense reconstruct.iterations=2 coils.simulate=2 coils.maps=file coils.combine=maps evaluate.curves=false
   evaluate "one simulated coil" reconstruct.method=cg_sense reconstruct.iterations=2 coils.simulate=1 coils.maps=prescan evaluate.curves=false
