@@ -3,6 +3,8 @@
 #include "components/components.h"
 #include "engine/base/log.h"
 #include "engine/base/text.h"
+#include "systems/coils/hybrid.h"
+#include "systems/coils/simulated.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/load.h"
 #include "systems/scan/transform.h"
@@ -140,6 +142,29 @@ bool bench_slices(struct world *world, size_t slices, uint32_t seed, struct erro
   world_put(world, &order_scans, SLICE_order, 0, slices, order);
   arena_close(arena);
   return transform_rows(world, 0, slices, error);
+}
+
+static const struct system count_coils = {
+    .name = "count_coils", .doc = "how many coils slices have", .parts = SET(SLICE_coils), .loads = true};
+
+bool bench_coils(struct world *world, const struct options *options, size_t slices, struct error *error) {
+  if (!options->coils.simulate) return true;
+  if (options->coils.combine == COMBINE_MAPS)
+    return fail_usage(error, "coils.combine is maps, and benchmarks are checked by the root of the sum of squares; set it to rss");
+  if (options->coils.maps != MAPS_NONE && options->coils.maps != MAPS_FILE)
+    return fail_usage(error, "coils.maps makes maps of k-space, and benchmarks have the simulated coils' own; set it to none or "
+                             "file");
+  struct arena *arena = arena_open();
+  struct volume volume = {.name = "bench"};
+  const struct dataset dataset = {.volumes = &volume, .volume_count = 1};
+  struct slice_name *names = ARENA_NEW(arena, struct slice_name, slices);
+  for (size_t s = 0; s < slices; s++) {
+    names[s] = (struct slice_name){0, s};
+    world_put(world, &count_coils, SLICE_coils, s, 1, &options->coils.simulate);
+  }
+  bool good = simulated_fill(world, &dataset, options, names, slices, error) && hybrid_fill(world, slices, error);
+  arena_close(arena);
+  return good;
 }
 
 double bench_flops(const struct graph *graph) {

@@ -26,6 +26,9 @@ void bench_print_ranks(const struct ranks *ranks, double alone, double seconds, 
  * member. */
 bool bench_profile(struct device *device, void (*pass)(void *context), void *context, bool json,
                    struct error *error);
+/* Simulated coils (coils.simulate) of the images that bench_slices has written, and all that is made of their k-space. Refuses
+ * maps that are made of it: coils.maps is none or file. */
+bool bench_coils(struct world *world, const struct options *options, size_t slices, struct error *error);
 /* Bytes a second that a copy reads and writes, of buffers as large as the device comfortably has. */
 bool bench_copy(struct device *device, double *bytes_per_second, struct error *error);
 /* Operations of one image forward, multiply-adds counted as two. */

@@ -19,14 +19,14 @@
 struct bench_step {
   struct simulation simulation;
   struct acquisition acquisition;
-  size_t envs, slices;
+  size_t envs, slices, coils; /* coils: of a slice, simulated; 0: none */
   bool half;
   double seconds[BENCH_REPEATS]; /* one step's time */
   double copy_bandwidth;         /* bytes/s, read and written counted */
 };
 
 struct sample {
-  float *image;
+  float *image, *coils; /* coils: frequencies of all of them, complex, the origin first; where they are simulated */
   uint8_t *mask, *cells;                 /* [actions], [height][width] */
   double *kspace, *phase, *column_phase; /* [height][width], [width] and [height] complex */
   void *magnitude;
@@ -56,8 +56,6 @@ static void fill_phase(double *phase, size_t n) {
 static void transform(const struct sample *sample, const struct scan_shape *shape, struct arena *arena) {
   size_t h = shape->height, w = shape->width, pixels = h * w;
   double *half = ARENA_NEW(arena, double, 2 * pixels), *whole = ARENA_NEW(arena, double, 2 * pixels);
-  fill_phase(sample->phase, w);
-  fill_phase(sample->column_phase, h);
   for (size_t i = 0; i < pixels; i++) whole[2 * i] = sample->image[i];
   for (size_t i = 0; i < pixels; i++)
     turn_axis(sample->phase, whole + 2 * (i / w) * w, 1, w, i % w, half + 2 * i);
@@ -66,6 +64,16 @@ static void transform(const struct sample *sample, const struct scan_shape *shap
       turn_axis(sample->column_phase, half + 2 * (i % w), w, h, i / w, sample->kspace + 2 * i);
     else
       sample->kspace[2 * i] = sample->kspace[2 * i + 1] = 0;
+}
+
+/* The same of a coil's own frequencies, which are orthonormal. */
+static void take_coil(const struct sample *sample, const struct scan_shape *shape, size_t coil) {
+  size_t h = shape->height, w = shape->width;
+  for (size_t i = 0; i < h * w; i++) {
+    size_t at = (i / w + h - h / 2) % h * w + (i % w + w - w / 2) % w;
+    for (size_t k = 0; k < 2; k++)
+      sample->kspace[2 * i + k] = sample->cells[i] ? sqrt((double)(h * w)) * (double)sample->coils[2 * (coil * h * w + at) + k] : 0;
+  }
 }
 
 /* The zero-filled magnitude at one pixel. */
@@ -86,7 +94,37 @@ static double exact_pixel(const struct sample *sample, const struct scan_shape *
 static const struct system sample_env = {.name = "sample_env",
                                          .doc = "an environment beside a transform in double",
                                          .reads = SET(ENV_slice) | SET(ENV_step) | SET(ENV_mask) |
-                                                  SET(ENV_magnitude) | SET(SLICE_image) | SET(SLICE_unit)};
+                                                  SET(ENV_magnitude) | SET(SLICE_image) | SET(SLICE_unit)},
+                           sample_coils = {.name = "sample_coils",
+                                           .doc = "the k-space of its coils",
+                                           .reads = SET(SLICE_coil_kspace)};
+
+static void read_coils(const struct bench_step *bench, const struct sample *sample, uint32_t slice) {
+  struct world *world = bench->simulation.world;
+  if (!bench->coils) return;
+  struct world_use before = world_enter(world, &sample_coils);
+  world_read(world, SLICE_coil_kspace, slice, 1, sample->coils);
+  world_leave(world, before);
+}
+
+enum { PIXELS = 32 };
+
+/* Magnitudes of some pixels: of several coils the root of the sum of their squares. */
+static void exact_pixels(const struct bench_step *bench, const struct sample *sample, double exact[PIXELS], float unit,
+                         struct arena *arena) {
+  const struct scan_shape *shape = &bench->acquisition.shape;
+  size_t coils = bench->coils;
+  fill_phase(sample->phase, shape->width);
+  fill_phase(sample->column_phase, shape->height);
+  if (!coils) transform(sample, shape, arena);
+  for (size_t c = 0; c < (coils ? coils : 1); c++) {
+    if (coils) take_coil(sample, shape, c);
+    for (size_t i = 0; i < PIXELS; i++) {
+      size_t at = i * 2654435761u % scan_shape_pixels(shape);
+      exact[i] = hypot(exact[i], (coils ? (double)unit : 1) * exact_pixel(sample, shape, at / shape->width, at % shape->width));
+    }
+  }
+}
 
 static bool check_env(struct bench_step *bench, const struct sample *sample, size_t env, struct arena *arena,
                       struct error *error) {
@@ -96,6 +134,7 @@ static bool check_env(struct bench_step *bench, const struct sample *sample, siz
   size_t lines = 0;
   uint32_t slice, step;
   float unit;
+  double exact[PIXELS] = {0};
   struct world_use before = world_enter(world, &sample_env);
   world_read(world, ENV_slice, env, 1, &slice);
   world_read(world, ENV_step, env, 1, &step);
@@ -105,17 +144,19 @@ static bool check_env(struct bench_step *bench, const struct sample *sample, siz
   world_read(world, SLICE_unit, slice, 1, &unit);
   world_leave(world, before);
   if (!device_finish(world_device(world), error)) return false;
+  read_coils(bench, sample, slice);
+  if (!device_finish(world_device(world), error)) return false;
   for (size_t c = 0; c < shape->actions; c++) lines += sample->mask[c];
   if (lines != bench->acquisition.initial_lines + step)
     return fail(error, "environment %zu has %zu %ss after %u steps; expected %u", env, lines, geometry->one,
                 step, bench->acquisition.initial_lines + step);
   geometry_mask(geometry, shape, sample->mask, sample->cells);
-  transform(sample, shape, arena);
-  for (size_t i = 0; i < 32; i++) {
+  exact_pixels(bench, sample, exact, unit, arena);
+  for (size_t i = 0; i < PIXELS; i++) {
     size_t at = i * 2654435761u % scan_shape_pixels(shape);
     double found = bench->half ? half_to_float(((const uint16_t *)sample->magnitude)[at])
                                : ((const float *)sample->magnitude)[at];
-    double expected = exact_pixel(sample, shape, at / shape->width, at % shape->width);
+    double expected = exact[i];
     if (fabs(found * unit - expected) > (bench->half ? 2e-3 : 1e-5))
       return fail(error, "environment %zu, pixel %zu is %g; expected %g", env, at, found * unit, expected);
   }
@@ -127,6 +168,7 @@ static bool check_result(struct bench_step *bench, struct error *error) {
   const struct scan_shape *shape = &bench->acquisition.shape;
   size_t pixels = scan_shape_pixels(shape);
   struct sample sample = {.image = ARENA_NEW(arena, float, pixels),
+                          .coils = bench->coils ? ARENA_NEW(arena, float, 2 * bench->coils * pixels) : NULL,
                           .mask = arena_new(arena, shape->actions),
                           .cells = arena_new(arena, pixels),
                           .kspace = ARENA_NEW(arena, double, 2 * pixels),
@@ -157,13 +199,13 @@ static bool time_steps(struct bench_step *bench, struct error *error) {
   return true;
 }
 
-/* Bytes that one step of one environment must move: the data of the acquired cells and the observation. */
+/* Bytes that one step of one environment must move: the data of the acquired cells, of every coil, and the observation. */
 static double needed_bytes(const struct bench_step *bench) {
   double lines = bench->acquisition.initial_lines + (bench->acquisition.budget + 1) / 2.0,
          pixels = (double)scan_shape_pixels(&bench->acquisition.shape);
   double fraction =
       1 / geometry_acceleration(geometry_of(&bench->acquisition), &bench->acquisition.shape, (uint32_t)lines);
-  return fraction * pixels * (lines / floor(lines)) * 8 + pixels * (bench->half ? 2 : 4);
+  return fraction * pixels * (lines / floor(lines)) * 8 * (bench->coils ? (double)bench->coils : 1) + pixels * (bench->half ? 2 : 4);
 }
 
 static void print_step(struct bench_step *bench, const struct device *device, bool json) {
@@ -175,17 +217,18 @@ static void print_step(struct bench_step *bench, const struct device *device, bo
     printf("{\"bench\":\"step\",\"device\":");
     json_text(stdout, device->facts.name);
     printf(
-        ",\"geometry\":\"%s\",\"size\":%s,\"envs\":%zu,\"slices\":%zu,\"observation\":\"%s\","
+        ",\"geometry\":\"%s\",\"size\":%s,\"envs\":%zu,\"slices\":%zu,\"coils\":%zu,\"observation\":\"%s\","
         "\"initial_lines\":%u,\"budget\":%u,"
         "\"steps_per_second\":%.6g,\"milliseconds\":%.6g,\"bytes_per_step\":%.6g,\"bytes_per_second\":%.6g,"
         "\"copy_bytes_per_second\":%.6g,\"share\":%.4g}\n",
         geometry_of(&bench->acquisition)->name, scan_shape_text(shape, size), bench->envs, bench->slices,
-        bench->half ? "f16" : "f32", bench->acquisition.initial_lines, bench->acquisition.budget, rate,
+        bench->coils ? bench->coils : 1, bench->half ? "f16" : "f32", bench->acquisition.initial_lines, bench->acquisition.budget, rate,
         1e3 * seconds, bytes, bandwidth, bench->copy_bandwidth, bandwidth / bench->copy_bandwidth);
     return;
   }
-  printf("step: %zu environment%s of %ux%u over %zu slice%s, %s observations, %u + %u %ss, on %s\n",
+  printf("step: %zu environment%s of %ux%u over %zu slice%s of %zu coil%s, %s observations, %u + %u %ss, on %s\n",
          bench->envs, plural(bench->envs), shape->height, shape->width, bench->slices, plural(bench->slices),
+         bench->coils ? bench->coils : 1, plural(bench->coils ? bench->coils : 1),
          bench->half ? "f16" : "f32", bench->acquisition.initial_lines, bench->acquisition.budget,
          geometry_of(&bench->acquisition)->one, device->facts.name);
   printf("  %s environment-steps/s (%s ms a step of all, median of %d scans)\n", text_number(rate, 4).text,
@@ -207,13 +250,16 @@ static bool run_step(struct call *call, struct device *device, struct error *err
   bench.acquisition = settings[0];
   bench.envs = options->world.envs;
   bench.slices = slices;
+  bench.coils = options->coils.simulate;
   struct simulation_plan plan = {.slices = bench.slices,
                                  .envs = bench.envs,
                                  .observe_every_step = true,
                                  .rolling = true,
+                                 .coils = bench.coils,
                                  .kernel_folder = call_flag(call, "kernels")};
   if (!simulation_open(&bench.simulation, device, options, &plan, error)) return false;
   bool good = bench_slices(bench.simulation.world, bench.slices, options->world.seed, error) &&
+              bench_coils(bench.simulation.world, options, bench.slices, error) &&
               simulation_set(&bench.simulation, &bench.acquisition, &sampler_list[0], error) &&
               time_steps(&bench, error) && bench_copy(device, &bench.copy_bandwidth, error);
   if (good) print_step(&bench, device, call_flag(call, "json"));
