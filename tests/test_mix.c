@@ -247,7 +247,7 @@ static void slices_of_files_are_mixed(void **state) {
   for (size_t i = 0; i < PLANE; i++) most = fmaxf(most, plain[i]);
   for (size_t i = 0; i < PLANE; i++) assert_true(fabsf(plain[i] - fewer[i]) < 1e-5F * most);
   options.coils.whiten = WHITEN_NOISE;
-  options.coils.compress = 8;
+  options.coils.compress = COILS;
   assert_good(load(*state, white, &coils, &error), &error);
   assert_int_equal(coils, COILS);
   assert_true(white[PLANE / 2 + N / 2] >

@@ -213,8 +213,9 @@ static bool set_choice(const struct option *row, void *field, const char *text, 
       snprintf(near, sizeof near, "did you mean %.*s? ", (int)span, choice);
     choice = choice[span] ? choice + span + 1 : NULL;
   }
-  return fail_usage(error, "%s.%s is '%s' at %s; %sit must be one of %s", row->section, row->name, text, where,
-                    near, row->choices);
+  bool number = *text >= '0' && *text <= '9'; /* taken for another key: what this one is */
+  return fail_usage(error, "%s.%s is '%s' at %s; %sit must be one of %s%s%s", row->section, row->name, text, where,
+                    near, row->choices, number ? ": " : "", number ? row->doc : "");
 }
 
 static bool set_field(const struct option *row, void *field, struct arena *arena, const char *text,

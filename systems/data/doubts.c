@@ -188,6 +188,7 @@ static const char *tell_corner(const struct doubts *doubts, const struct volume 
 /* Neighbours are alike where the object lies in the middle, and opposite where it lies around the edges. */
 static const char *tell_edges(const struct doubts *doubts, const struct volume *volume) {
   bool edges[AXES];
+  if (tell_corner(doubts, volume)) return NULL; /* neighbours are others once that is mended */
   for (int a = 0; a < AXES; a++) edges[a] = doubts->axis[a].next < -0.2 * doubts->axis[a].whole;
   if (!edges[COLUMNS] && !edges[ROWS]) return NULL;
   return arena_text(

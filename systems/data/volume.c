@@ -1,6 +1,7 @@
 #include "systems/data/volume.h"
 
 #include "engine/base/hash.h"
+#include "engine/base/log.h"
 #include "systems/data/foreign.h"
 #include "systems/data/format.h"
 #include "systems/data/kept.h"
@@ -115,7 +116,12 @@ static bool check_maps(const struct volume *volume, const struct options *option
 /* Coils that a slice has when they are compressed; a noise scan is of all of them. */
 static bool count_coils(struct volume *volume, const struct options *options, struct error *error) {
   size_t most = options->coils.compress;
-  volume->made_coils = most && volume->from_kspace && most < volume->coils ? most : volume->coils;
+  volume->made_coils = most && volume->from_kspace ? most : volume->coils;
+  if (volume->made_coils > volume->coils)
+    return fail_file(error,
+                     "%s has k-space of %zu coil%s, and coils.compress is %zu: virtual coils are no more than there are; set it "
+                     "to %zu or fewer, or to 0",
+                     volume->path, volume->coils, plural(volume->coils), most, volume->coils);
   if (options->coils.whiten != WHITEN_NOISE || !volume->from_kspace || volume->coils == 1) return true;
   if (!volume->noise_coils)
     return fail_file(error,

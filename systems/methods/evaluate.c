@@ -675,7 +675,7 @@ static const char *describe_solver(struct evaluation *evaluation, const struct d
                                    const struct options *options) {
   const struct reconstruction *row = reconstruction_chosen(options, false);
   if (row->calls) return arena_text(evaluation->arena, "reconstruction by %s", callback_name(device));
-  if (!row->solve) return "zero-filled reconstruction";
+  if (!row->solve) return row->open ? "zero-filled reconstruction, compensated for density" : "zero-filled reconstruction";
   return arena_text(evaluation->arena, "reconstruction by %s (weight %.9g, %u iterations)", row->name,
                     options->reconstruct.weight, options->reconstruct.iterations);
 }
@@ -858,6 +858,19 @@ static bool open_profile(struct work *work, struct error *error) {
   return true;
 }
 
+enum { CLAMPED = 10 }; /* kernels/score.cl: what the published PSNR cuts reconstructions to */
+
+/* Of images in the thousands that number is of next to nothing. */
+static void warn_of_clamp(const struct work *work) {
+  const struct evaluation *evaluation = work->evaluation;
+  double most = 0;
+  for (size_t i = 0; i < evaluation->slices; i++) most = fmax(most, evaluation->report.data_range[i]);
+  if (evaluation->scoring || most <= CLAMPED || !option_has(work->options->evaluate.metrics, "psnr")) return;
+  log_warning("psnr cuts reconstructions to 0 ... %d, as the published code does, and these images reach %.4g: read "
+              "psnr_unclamped (evaluate.metrics), or set data.scale to bring images near 1",
+              CLAMPED, most);
+}
+
 static bool run_opened(struct work *work, struct error *error) {
   struct evaluation *evaluation = work->evaluation;
   bool good = open_network(work, error) && open_policy(work, error) && open_sequence(work, error) &&
@@ -865,6 +878,7 @@ static bool run_opened(struct work *work, struct error *error) {
               load_simulation(&work->simulation, &evaluation->dataset, work->options, evaluation->arena,
                               &evaluation->report, error);
   evaluation->slices = evaluation->report.slices;
+  if (good) warn_of_clamp(work);
   good = good && check_kept(evaluation, error) && open_profile(work, error) && run_all(work, error) &&
          read_truth(work, error) && read_maps(work, error);
   if (work->tau.graph) tau_close(&work->tau);

@@ -429,10 +429,26 @@ static bool combine_coils(struct load *load, struct error *error) {
   return maps_combine(load->world, load->dataset, load->options, load->report->names, load->rows, error);
 }
 
+/* Coils are simulated of the images as they are cut: what ends at an edge begins at the other one, where maps differ. */
+static void warn_of_cut(const struct load *load) {
+  const struct scan_shape shape = scan_shape_of(load->options);
+  uint32_t maps = load->options->coils.maps;
+  if (maps != MAPS_PRESCAN && maps != MAPS_ACQUIRED) return;
+  for (size_t v = 0; v < load->dataset->volume_count; v++) {
+    const struct volume *volume = &load->dataset->volumes[v];
+    if (volume->image_height <= shape.height && volume->image_width <= shape.width) continue;
+    log_warning("images of %s are cut from %zux%zu to %ux%u, and coils simulated of what is left: maps of the middle of their "
+                "k-space are wrong where the object is cut; set coils.maps to file, which takes the simulated ones",
+                volume->path, volume->image_height, volume->image_width, shape.height, shape.width);
+    return;
+  }
+}
+
 static bool simulate_coils(struct load *load, struct error *error) {
   if (!world_has(load->world, SLICE_coil_kspace)) return true;
   log_info("%u simulated coils a slice: maps of a birdcage, a smooth phase, noise of %g of the image's deviation",
            load->options->coils.simulate, load->options->coils.noise);
+  warn_of_cut(load);
   return simulated_fill(load->world, load->dataset, load->options, load->report->names, load->rows, error);
 }
 

@@ -84,6 +84,12 @@ refuse 2 'data.kspace is measured, and data.source names reconstructions' evalua
 refuse 2 'train.method is loupe, which transforms images, and data.kspace is measured' train scene --quiet --output none \
   --set train.method=loupe
 refuse 2 'data.kspace is measured, and this works on images without files' bench step scene
+run "bench step of simulated coils" "$l2sr" bench step --size 32 --envs 20 --slices 4 --set coils.simulate=3
+what='bench step of simulated coils'
+says out 'over 4 slices of 3 coils'
+refuse 2 "benchmarks have the simulated coils' own; set it to none or file" bench step --size 32 --set coils.simulate=3 --set coils.maps=prescan
+refuse 1 'and coils.compress is 9: virtual coils are no more than there are; set it to 3 or fewer' evaluate scene --set coils.compress=9
+refuse 2 "data.coils is '8' at --set; it must be one of any|single|multi: which of fastMRI's folders" evaluate scene --set data.coils=8
 refuse 1 'data.kspace was measured and is image now' train scene --quiet --output lines --resume --set data.kspace=image
 
 if [ -d "${L2SR_DATA:-}/kspace/multicoil" ]; then
