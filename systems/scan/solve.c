@@ -3,7 +3,6 @@
 #include "kernels/kernels.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/observation.h"
-#include "systems/scan/reconstruction.h"
 #include "systems/scan/systems.h"
 
 #include <math.h>
@@ -121,7 +120,8 @@ static struct solver *make_solver(const struct simulation *simulation) {
   struct arena *arena = arena_open();
   struct solver *solver = ARENA_NEW(arena, struct solver, 1);
   component_set kspace = observation_chosen(options)->kspace;
-  bool compensates = !reconstruction_chosen(options, simulation->plan.network)->solve;
+  uint32_t method = options->reconstruct.method;
+  bool compensates = method != RECONSTRUCT_CG_SENSE && method != RECONSTRUCT_TV && method != RECONSTRUCT_WAVELET;
   bool coils = kspace & coil_columns, hybrid = kspace & (SET(SLICE_hybrid) | SET(SLICE_coil_hybrid));
   *solver = (struct solver){.arena = arena,
                             .device = simulation->device,
