@@ -207,14 +207,15 @@ enum option_concern {
   X(PGMRI, pgmri)                                                                                            \
   X(LOUPE, loupe)                                                                                            \
   X(TAU_STEP, tau_step)                                                                                      \
-  X(LBCS, lbcs)
+  X(LBCS, lbcs)                                                                                              \
+  X(DDQN, ddqn)
 #define METHOD_CHOICE(enumerator, name) "|" #name
 #define METHOD_CHOICES (&(TRAIN_METHODS(METHOD_CHOICE))[1])
 #define TRAIN_OPTIONS(X)                                                                                     \
   X(train, CHOICE, method, "reconstructor", 0, 0, METHOD_CHOICES,                                            \
     "what to train: a reconstructor; a policy with one reward at the end (l2s), with its reconstructor in "  \
     "turn (l2sr), or PG-MRI's; a mask (loupe) or a sampler of several steps (tau_step) with its "            \
-    "reconstructor; a mask for a reconstructor, action by action (lbcs)")                                    \
+    "reconstructor; a mask for a reconstructor, action by action (lbcs); what actions are worth (ddqn)")                                    \
   X(train, TEXT, output, "", 0, 0, NULL, "folder for checkpoints, logs and curves", CONCERNS_PLACE)          \
   X(train, TEXT, start, "", 0, 0, NULL,                                                                      \
     "checkpoint whose reconstructor is where the training of a reconstructor starts, with a new optimiser; " \
@@ -384,6 +385,41 @@ enum option_concern {
     "free actions that are tried in a step, drawn anew in every step; 0: all")                               \
   X(lbcs, U32, log_every, "1", 1, 1000000, NULL,                                                             \
     "actions between two lines of the log, each with a validation and a checkpoint")
+#define DDQN_OPTIONS(X)                                                                                      \
+  X(ddqn, CHOICE, specific, "subject", 0, 0, "subject|data_set",                                             \
+    "what the network sees. subject: the scan. data_set: how many actions there were, so that all scans get one mask") \
+  X(ddqn, CHOICE, observes, "zero_filled", 0, 0, "zero_filled|reconstruction",                               \
+    "specific subject: the image that it sees; a reconstruction is made for every image of an update, too")  \
+  X(ddqn, CHOICE, estimator, "double", 0, 0, "double|single",                                                \
+    "which network chooses the action after. double: the one that learns. single: the target network, which " \
+    "says what it is worth")                                                                                 \
+  X(ddqn, U32, scans, "32", 1, 65536, NULL, "scans side by side, of which each takes an action at a time")   \
+  X(ddqn, U32, steps, "1000000", 1, 4294967295.0, NULL, "environment-steps", CONCERNS_PLACE)                 \
+  X(ddqn, U32, replay, "20000", 2, 100000000, NULL,                                                          \
+    "steps that the replay holds at most; whole scans, as many as run side by side at a time")               \
+  X(ddqn, U32, first, "1000", 1, 100000000, NULL, "steps in the replay before the first update")             \
+  X(ddqn, U32, batch, "32", 1, 1048576, NULL, "steps drawn for an update")                                   \
+  X(ddqn, U32, updates, "1", 1, 100000, NULL, "updates after every action of the scans side by side")        \
+  X(ddqn, U32, ahead, "1", 1, 65536, NULL, "rewards that are added up before the target network is asked")   \
+  X(ddqn, F64, gamma, "0.5", 0, 1, NULL, "discount factor")                                                  \
+  X(ddqn, U32, target_every, "5000", 1, 1000000000, NULL, "updates between two copies to the target network") \
+  X(ddqn, F64, epsilon, "1", 0, 1, NULL, "probability of a random action at the start")                      \
+  X(ddqn, F64, epsilon_floor, "0.01", 0, 1, NULL, "probability of a random action at the end")               \
+  X(ddqn, F64, epsilon_steps, "1000000", 0.001, 1000000000000, NULL,                                         \
+    "actions of the scans side by side after which what is between them has fallen to 1/e")                  \
+  X(ddqn, CHOICE, explores, "scan", 0, 0, "scan|batch",                                                      \
+    "what a draw of epsilon decides for: each scan, or all side by side")                                    \
+  X(ddqn, F64, priority, "0", 0, 4, NULL,                                                                    \
+    "exponent of a step's absolute error in the probability that it is drawn; 0: all alike")                 \
+  X(ddqn, F64, priority_weight, "0.4", 0, 4, NULL,                                                           \
+    "exponent of the weights that make up for that in the loss")                                             \
+  X(ddqn, F64, huber, "1", 0.000001, 1000000, NULL, "error from which on the loss is linear")                \
+  X(ddqn, F64, rate, "0.0001", 0, 1000000000, NULL, "learning rate (Adam)")                                  \
+  X(ddqn, F64, clip, "0", 0, 1000000, NULL, "largest norm of the gradient of all parameters; 0: no limit")   \
+  X(ddqn, U32, validate_every, "5000", 1, 1000000000, NULL,                                                  \
+    "actions of the scans side by side between two validations; best.h5 has the best score")                 \
+  X(ddqn, U32, save_every, "5000", 1, 1000000000, NULL, "such actions between two checkpoints", CONCERNS_PLACE) \
+  X(ddqn, U32, log_every, "200", 1, 1000000, NULL, "such actions between two lines of the log")
 #define PHANTOM_OPTIONS(X)                                                                                   \
   X(phantom, U32, train, "8", 0, 100000, NULL, "volumes in train")                                           \
   X(phantom, U32, val, "2", 0, 100000, NULL, "volumes in val")                                               \
@@ -443,6 +479,7 @@ enum option_concern {
   LOUPE_OPTIONS(X)                                                                                           \
   TAU_OPTIONS(X)                                                                                             \
   LBCS_OPTIONS(X)                                                                                            \
+  DDQN_OPTIONS(X)                                                                                            \
   PHANTOM_OPTIONS(X)                                                                                         \
   IMPORT_OPTIONS(X)
 
@@ -474,6 +511,7 @@ struct options {
   struct { LOUPE_OPTIONS(X) } loupe;
   struct { TAU_OPTIONS(X) } tau;
   struct { LBCS_OPTIONS(X) } lbcs;
+  struct { DDQN_OPTIONS(X) } ddqn;
   struct { PHANTOM_OPTIONS(X) } phantom;
   struct { IMPORT_OPTIONS(X) } import;
 #undef X
@@ -506,6 +544,10 @@ enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT }; /* known to ker
 enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };
 #define METHOD_ENUMERATOR(enumerator, name) METHOD_##enumerator,
 enum train_method { TRAIN_METHODS(METHOD_ENUMERATOR) METHOD_COUNT };
+enum ddqn_specific { DDQN_SUBJECT, DDQN_DATA_SET };
+enum ddqn_observes { DDQN_ZERO_FILLED, DDQN_RECONSTRUCTION };
+enum ddqn_estimator { DDQN_DOUBLE, DDQN_SINGLE };
+enum ddqn_explores { DDQN_BY_SCAN, DDQN_BY_BATCH };
 enum loupe_masks { LOUPE_BATCH, LOUPE_SAMPLE };
 enum pgmri_estimator { PGMRI_GREEDY, PGMRI_NONGREEDY };
 enum learn_algorithm { LEARN_A2C, LEARN_PPO };

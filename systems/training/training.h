@@ -93,7 +93,8 @@ struct task_list {
  */
 struct task {
   const char *name;          /* of its stage: the folder, less its round */
-  const char *network;       /* attribute of its checkpoints */
+  const char *network;       /* attribute of its checkpoints, */
+  const char *(*network_by)(const struct options *options); /* or which one by these options; NULL: always that */
   const char *unit, *worked; /* "update"; what its speed counts: "images" */
   /* Options: */
   const char *const *reads; /* that its numbers follow from (run_files.h), ended by NULL */
