@@ -420,6 +420,18 @@ enum option_concern {
     "actions of the scans side by side between two validations; best.h5 has the best score")                 \
   X(ddqn, U32, save_every, "5000", 1, 1000000000, NULL, "such actions between two checkpoints", CONCERNS_PLACE) \
   X(ddqn, U32, log_every, "200", 1, 1000000, NULL, "such actions between two lines of the log")
+#define BENCHMARK_OPTIONS(X)                                                                                 \
+  X(benchmark, LIST, settings, "", 0, 0, NULL, "scenes, each of one setting: [knee_x4_long, knee_x8_long]", CONCERNS_PLACE) \
+  X(benchmark, LIST, methods, "", 0, 0, NULL,                                                                \
+    "samplers, and what follows the setting's name in scenes that are trained: [random, l2s_fast]", CONCERNS_PLACE) \
+  X(benchmark, LIST, reconstructors, "network", 0, 0, NULL,                                                  \
+    "network, or another word of reconstruct.method; what is trained takes those that are networks", CONCERNS_PLACE) \
+  X(benchmark, LIST, seeds, "1", 0, 0, NULL, "world.seed of trainings and evaluations", CONCERNS_PLACE)      \
+  X(benchmark, U32, jobs, "1", 1, 64, NULL, "processes at a time on each device", CONCERNS_PLACE)            \
+  X(benchmark, LIST, devices, "", 0, 0, NULL, "devices as --device names them; empty: that of --device", CONCERNS_PLACE) \
+  X(benchmark, CHOICE, keep, "all", 0, 0, "all|results",                                                     \
+    "what stays of a method once it is evaluated. results: no checkpoints, so that the folder stays small", CONCERNS_PLACE) \
+  X(benchmark, TEXT, baseline, "", 0, 0, NULL, "method that the page compares others with; empty: the first", CONCERNS_PLACE)
 #define PHANTOM_OPTIONS(X)                                                                                   \
   X(phantom, U32, train, "8", 0, 100000, NULL, "volumes in train")                                           \
   X(phantom, U32, val, "2", 0, 100000, NULL, "volumes in val")                                               \
@@ -480,6 +492,7 @@ enum option_concern {
   TAU_OPTIONS(X)                                                                                             \
   LBCS_OPTIONS(X)                                                                                            \
   DDQN_OPTIONS(X)                                                                                            \
+  BENCHMARK_OPTIONS(X)                                                                                       \
   PHANTOM_OPTIONS(X)                                                                                         \
   IMPORT_OPTIONS(X)
 
@@ -512,6 +525,7 @@ struct options {
   struct { TAU_OPTIONS(X) } tau;
   struct { LBCS_OPTIONS(X) } lbcs;
   struct { DDQN_OPTIONS(X) } ddqn;
+  struct { BENCHMARK_OPTIONS(X) } benchmark;
   struct { PHANTOM_OPTIONS(X) } phantom;
   struct { IMPORT_OPTIONS(X) } import;
 #undef X
@@ -544,6 +558,7 @@ enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT }; /* known to ker
 enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };
 #define METHOD_ENUMERATOR(enumerator, name) METHOD_##enumerator,
 enum train_method { TRAIN_METHODS(METHOD_ENUMERATOR) METHOD_COUNT };
+enum benchmark_keep { BENCHMARK_ALL, BENCHMARK_RESULTS };
 enum ddqn_specific { DDQN_SUBJECT, DDQN_DATA_SET };
 enum ddqn_observes { DDQN_ZERO_FILLED, DDQN_RECONSTRUCTION };
 enum ddqn_estimator { DDQN_DOUBLE, DDQN_SINGLE };

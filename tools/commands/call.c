@@ -40,7 +40,7 @@ bool call_on_device(struct call *call, call_work *work, struct error *error) {
 
 /* Where scenes are that are named without a path: installed beside the program, wherever it was put, or
  * beside the folder that it was built in; else where it is to be installed. */
-static const char *scenes_folder(struct arena *arena) {
+const char *call_scenes_folder(struct arena *arena) {
   char program[4096];
   ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
   if (length <= 0) return L2SR_SCENES;
@@ -51,7 +51,7 @@ static const char *scenes_folder(struct arena *arena) {
 }
 
 static bool read_scene(struct call *call, const char *name, struct error *error) {
-  const char *folder = scenes_folder(call->arena);
+  const char *folder = call_scenes_folder(call->arena);
   call->scene = scene_find(call->arena, name, folder, error);
   return call->scene && scene_read(&option_table, &call->options, call->arena, call->scene, folder, error);
 }

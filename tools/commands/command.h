@@ -58,6 +58,9 @@ extern const struct flag common_flags[]; /* flags.c: --device, --set, --kernels,
  * A name without '/' is also looked for with .yaml and in the installed scenes folder. */
 bool call_scene(struct call *call, const char *path, struct error *error);
 
+/* Where scenes are that are named without a path. */
+const char *call_scenes_folder(struct arena *arena);
+
 /* The flag's value ("" for a switch), or NULL when it was not given. The last one given counts. */
 const char *call_flag(const struct call *call, const char *name);
 /* A whole number of a flag, or `standard` when it was not given. */

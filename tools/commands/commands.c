@@ -12,6 +12,7 @@
   X(sweep)                                                                                                   \
   X(replay)                                                                                                  \
   X(evaluate)                                                                                                \
+  X(benchmark)                                                                                               \
   X(render)                                                                                                  \
   X(report)                                                                                                  \
   X(bench)                                                                                                   \
