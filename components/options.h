@@ -54,6 +54,11 @@ enum option_concern {
     "keeps only volumes with this attribute acquisition; empty: all", CONCERNS_SLICES)                       \
   X(data, BOOL, patient_split, "false", 0, 0, NULL,                                                          \
     "splits by the attribute patient_id (70/15/15 by its hash) instead of by folder", CONCERNS_SLICES)       \
+  X(data, U32, folds, "0", 0, 1000, NULL,                                                                    \
+    "cross-validation: parts that the patients of split train are dealt to; 0: split val validates", CONCERNS_SLICES) \
+  X(data, U32, fold, "0", 0, 999, NULL, "with data.folds: the part that validates, from 0; the others train", CONCERNS_SLICES) \
+  X(data, CHOICE, fit, "crop", 0, 0, "crop|resize",                                                          \
+    "how images come to data.size. crop: their middle. resize: the whole of them, a pixel the mean of what it covers", CONCERNS_TEST) \
   X(data, CHOICE, range, "volume", 0, 0, "volume|slice|attribute",                                           \
     "data range L of SSIM and PSNR: largest loaded pixel of the volume or of the slice, or the attribute "   \
     "max", CONCERNS_TEST)                                                                                    \
@@ -539,6 +544,7 @@ enum data_coils { COILS_ANY, COILS_SINGLE, COILS_MULTI };
 enum data_source { SOURCE_AUTO, SOURCE_ESC, SOURCE_RSS, SOURCE_KSPACE };
 enum data_kspace { KSPACE_IMAGE, KSPACE_MEASURED };
 enum data_shift { SHIFT_NONE, SHIFT_COLUMNS = 1, SHIFT_ROWS = 2, SHIFT_BOTH = SHIFT_COLUMNS | SHIFT_ROWS };
+enum data_fit { FIT_CROP, FIT_RESIZE };
 enum data_crop { CROP_IMAGE, CROP_KSPACE, CROP_READOUT };
 enum import_kind { IMPORT_AUTO, IMPORT_IMAGE, IMPORT_KSPACE, IMPORT_COMPLEX_IMAGE };
 enum data_slices { SLICES_ALL, SLICES_CENTRE };

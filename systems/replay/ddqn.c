@@ -254,6 +254,10 @@ static bool log_unit(struct training *training, double values[TRAINING_VALUES], 
 static const struct system load_ranks = {
     .name = "load_ranks", .doc = "the order of the greedy mask", .writes = SET(SCENE_weight), .loads = true};
 
+static void fill_ranks(struct training *training, struct schedule *schedule) {
+  if (ddqn_is_specific_to_data(training->options)) schedule_add(schedule, &load_ranks, NULL);
+}
+
 /* Plays one scan by the most valuable actions: no slice tells it from others. */
 static bool find_mask(struct training *training, uint32_t *rank, struct error *error) {
   struct ddqn *ddqn = ddqn_of(training);
@@ -321,7 +325,8 @@ const struct task task_ddqn = {
     .one_setting = true,
     .bytes = sizeof(struct ddqn),
     .networks = {&ddqn_learns, &network_fixed_reconstructor, &ddqn_target},
-    .lists = {[DDQN_BEGIN] = {"begin", "before the first action of scans", .fill = ddqn_fill_begin},
+    .lists = {[DDQN_OPENED] = {"opened", "when the training is opened", .host = true, .rows = ddqn_opened_rows},
+              [DDQN_BEGIN] = {"begin", "before the first action of scans", .fill = ddqn_fill_begin},
               [DDQN_GO_ON] = {"go on", "before every other action of scans", .unit = true,
                               .fill = ddqn_fill_go_on},
               [DDQN_PLAY] = {"play", "for every action of the scans side by side", .unit = true,
@@ -336,6 +341,7 @@ const struct task task_ddqn = {
               [DDQN_GREEDY] = {"greedy", "for every action of the greedy mask, before a validation",
                                .fill = ddqn_fill_greedy},
               [DDQN_LOG] = {"log", "for every line of the log", .host = true, .fill = fill_log},
+              [DDQN_RANKS] = {"ranks", "before the scans of a validation", .validates = true, .host = true, .fill = fill_ranks},
               [DDQN_RESTART] = {"restart", "before the scans of a validation", POLICY_RESTART},
               [DDQN_VALIDATE] = {"validate",
                                  "one scan of every validation slice, by the most valuable actions",

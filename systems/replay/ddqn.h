@@ -64,6 +64,7 @@ bool ddqn_looks_at_reconstructions(const struct options *options);
 
 /* Places of its lists. */
 enum ddqn_list {
+  DDQN_OPENED,
   DDQN_BEGIN,
   DDQN_GO_ON,
   DDQN_PLAY,
@@ -73,6 +74,7 @@ enum ddqn_list {
   DDQN_START,
   DDQN_GREEDY,
   DDQN_LOG,
+  DDQN_RANKS,
   DDQN_RESTART,
   DDQN_VALIDATE,
   DDQN_SCORES
@@ -117,7 +119,7 @@ void ddqn_fill_start(struct training *training, struct schedule *schedule);
 void ddqn_fill_greedy(struct training *training, struct schedule *schedule);
 /* Every row of the replay, and that none of it may be drawn yet; at the opening. */
 void ddqn_clear_replay(struct training *training);
-extern const struct system *const ddqn_systems[];
+extern const struct system *const ddqn_systems[], *const ddqn_opened_rows[];
 
 extern const struct task task_ddqn;
 

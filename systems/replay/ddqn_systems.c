@@ -1,6 +1,7 @@
 /* What a unit of DDQN runs: an action of the scans side by side, and updates of drawn steps. Updates take the
  * environments for the drawn steps, so that scans go on from slice and actions, as the replay has them. */
 #include "engine/base/round.h"
+#include "systems/methods/rollout.h"
 #include "systems/replay/ddqn.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/systems.h"
@@ -657,10 +658,6 @@ void ddqn_fill_greedy(struct training *training, struct schedule *schedule) {
 /* ---- the opening ----------------------------------------------------------------------------------------
  */
 
-static const struct system order_rows = {.name = "order_rows",
-                                         .doc = "the rows of the replay in a row",
-                                         .writes = SET(ROLLOUT_order),
-                                         .loads = true};
 static const struct system clear_priorities = {.name = "clear_priorities",
                                                .doc = "no step may be drawn yet",
                                                .writes = SET(ROLLOUT_priority),
@@ -672,12 +669,14 @@ void ddqn_clear_replay(struct training *training) {
   struct arena *arena = arena_open();
   uint32_t *order = ARENA_NEW(arena, uint32_t, rows);
   for (size_t i = 0; i < rows; i++) order[i] = (uint32_t)i;
-  world_put(world, &order_rows, ROLLOUT_order, 0, rows, order);
+  world_put(world, &system_order_rows, ROLLOUT_order, 0, rows, order);
   struct world_use before = world_enter(world, &clear_priorities);
   world_fill(world, ROLLOUT_priority, never_drawn);
   world_leave(world, before);
   arena_close(arena);
 }
+
+const struct system *const ddqn_opened_rows[] = {&system_order_rows, &clear_priorities, NULL};
 
 const struct system *const ddqn_systems[] = {&keep_slices,
                                              &take_up,

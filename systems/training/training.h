@@ -18,7 +18,7 @@
 #include "systems/training/split.h"
 #include "systems/training/training_config.h"
 
-enum { TRAINING_VALUES = 16, TRAINING_NAME = 48, TASK_LISTS = 12, TASK_NETWORKS = 3 };
+enum { TRAINING_VALUES = 16, TRAINING_NAME = 48, TASK_LISTS = 14, TASK_NETWORKS = 3 };
 
 struct training;
 
