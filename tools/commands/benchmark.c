@@ -21,8 +21,7 @@
 enum { CELLS_MOST = 2000, PROCESSES_MOST = 64, WORD_MOST = 128 };
 
 /* How scans are made by what a method has trained: the sampler, the key of its file, both files in the
- * training's folder.
- * "%u" is the best round. */
+ * training's folder. "%u" is the best round. */
 static const struct scanned {
   const char *method, *sampler, *key, *file, *reconstructor;
 } scanned[] = {{"l2s", "policy", "evaluate.policy", "policy_1/best.h5", "reconstructor/best.h5"},
@@ -31,7 +30,9 @@ static const struct scanned {
                {"ddqn", "policy", "evaluate.policy", "policy_1/best.h5", "reconstructor/best.h5"},
                {"loupe", "fixed_mask", "sampler.mask", "best.h5", "best.h5"},
                {"tau_step", "tau_step_best", "sampler.tau_step", "best.h5", "best.h5"},
-               {"lbcs", "fixed_mask", "sampler.mask", "mask_1/last.h5", "reconstructor/best.h5"}},
+               {"lbcs", "fixed_mask", "sampler.mask", "mask_1/last.h5", "reconstructor/best.h5"},
+               {"straight_through", "straight_through_best", "sampler.mask", "best.h5", "best.h5"},
+               {"suno", "suno", "sampler.mask", "masks_%u/last.h5", "reconstructor_%u/best.h5"}},
   of_mask = {"ddqn", "fixed_mask", "sampler.mask", "policy_1/best.h5", "reconstructor/best.h5"};
 
 enum cell_state { CELL_WAITS, CELL_TRAINS, CELL_SCANS, CELL_DONE, CELL_FAILED };
