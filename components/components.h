@@ -97,6 +97,7 @@ enum shape {
   X(ENV, psnr_unclamped, F32, ONE, STEP, "peak signal-to-noise ratio in dB, reconstruction as it is")        \
   X(ENV, nmse, F32, ONE, STEP, "squared error over squared norm of the target")                              \
   X(ENV, mse, F32, ONE, STEP, "mean squared error")                                                          \
+  X(ENV, callback, F32, ONE, STEP, "the program's own number of the image (metric callback)")                \
   X(ENV, quality, F32, ONE, SAVED, "the scene's similarity, signed so that more is better")                  \
   X(ENV, reward, F32, ONE, STEP, "reward of this step, by the rule reward.form")                             \
   X(ENV, rank, U32, W, SAVED, "order in which this scan's actions are acquired (tau_step)")                  \
@@ -126,6 +127,7 @@ enum shape {
   X(ROLLOUT, psnr_unclamped, F32, ONE, SAVED, "psnr_unclamped after this many actions")                      \
   X(ROLLOUT, nmse, F32, ONE, SAVED, "nmse after this many actions")                                          \
   X(ROLLOUT, mse, F32, ONE, SAVED, "mse after this many actions")                                            \
+  X(ROLLOUT, callback, F32, ONE, SAVED, "callback after this many actions")                                  \
   X(STATE, observation, F32, HW, SAVED, "normalised reconstruction that the policy saw")                     \
   X(STATE, taken, F32, A, SAVED, "1 where an action was acquired in it")                                     \
   X(STATE, terms, C64, ONE, SAVED, "loss and entropy of the choice in it")                                   \

@@ -128,7 +128,8 @@ enum option_concern {
   X(sampler, F64, gaussian_width, "0.15", 0.001, 10, NULL,                                                   \
     "standard deviation of variable_density_gaussian, as a fraction of N")                                   \
   X(sampler, TEXT, mask, "", 0, 0, NULL,                                                                     \
-    "file of the fixed mask: N values 0 or 1 (points: NxN) as text, or dataset mask of an HDF5 file")        \
+    "file of the fixed mask: N values 0 or 1 (points: NxN) as text, or dataset mask of an HDF5 file; "       \
+    "checkpoint of train.method straight_through or suno for the samplers of these names")                   \
   X(sampler, TEXT, tau_step, "", 0, 0, NULL,                                                                 \
     "checkpoint of train.method tau_step: sampler and reconstructor of tau_step scans")                      \
   X(sampler, U32, candidates, "0", 0, 1024, NULL,                                                            \
@@ -145,10 +146,14 @@ enum option_concern {
   X(network, U32, batch, "256", 1, 65536, NULL, "largest number of images in one pass of the network")
 /* Every key changes images: tables keep results apart that differ in one (tools/report/read.c). */
 #define RECONSTRUCT_OPTIONS(X)                                                                               \
-  X(reconstruct, CHOICE, method, "auto", 0, 0, "auto|zero_filled|network|cg_sense|tv|wavelet|varnet",                \
+  X(reconstruct, CHOICE, method, "auto", 0, 0, "auto|zero_filled|network|cg_sense|tv|wavelet|varnet|callback",       \
     "how images are made of what is acquired. auto: by the network where one is given, else zero_filled. "    \
     "cg_sense: least squares by conjugate gradients. tv: with total variation. wavelet: with sparse wavelet " \
-    "coefficients. varnet: the variational network, of k-space and all coils (section varnet)")               \
+    "coefficients. varnet: the variational network, of k-space and all coils (section varnet). callback: a "  \
+    "function of the program's own, or of the file that --plugin names")                                      \
+  X(reconstruct, CHOICE, input, "observation", 0, 0, "observation|kspace|maps",                              \
+    "what a callback is given, and a program may read. observation: zero-filled magnitudes and masks. "       \
+    "kspace: acquired complex k-space of every coil, too. maps: and coil sensitivities")                      \
   X(reconstruct, F64, weight, "0.01", 0, 1000000000, NULL,                                                   \
     "cg_sense: half of it times the squared image is added to half the squared error. tv, wavelet: the "     \
     "weight of the prior, for an image whose bright pixels are 1")                                           \
@@ -167,8 +172,8 @@ enum option_concern {
     "precision of the encoder, as network.precision")                                                        \
   X(policy, U32, batch, "1024", 1, 65536, NULL, "largest number of observations in one pass of the policy")
 #define REWARD_OPTIONS(X)                                                                                    \
-  X(reward, CHOICE, metric, "ssim", 0, 0, "ssim|ssim_uniform|psnr|psnr_unclamped|nmse|mse",                  \
-    "similarity S in the reward")                                                                            \
+  X(reward, CHOICE, metric, "ssim", 0, 0, "ssim|ssim_uniform|psnr|psnr_unclamped|nmse|mse|callback",         \
+    "similarity S in the reward. callback: a number of a function of the program's own, more is better")                                                                            \
   X(reward, CHOICE, form, "sparse", 0, 0, "sparse|dense|compat",                                             \
     "sparse: S at the end. dense: gain in S at every step. compat: S at the end and minus the initial S "    \
     "at the first step, as the published L2SR code. nmse and mse count negative")                            \
@@ -178,7 +183,7 @@ enum option_concern {
   X(evaluate, TEXT, name, "", 0, 0, NULL, "name of the method in tables; empty: the sampler's name")         \
   X(evaluate, LIST, samplers, "random", 0, 0, NULL, "samplers to run; `l2sr describe samplers` lists them")  \
   X(evaluate, LIST, metrics, "ssim,psnr,nmse", 0, 0, NULL,                                                   \
-    "metrics in the table: ssim, ssim_uniform, psnr, psnr_unclamped, nmse, mse")                             \
+    "metrics in the table: ssim, ssim_uniform, psnr, psnr_unclamped, nmse, mse, callback")                             \
   X(evaluate, CHOICE, profile, "l2sr", 0, 0, "l2sr|fastmri|pgmri|pineda",                                    \
     "whose scores: l2sr's own; those of fastMRI's evaluate.py, of volumes; of PG-MRI; of active-mri (Pineda "  \
     "et al. 2020), by each slice's largest pixel. Rewards do not change", CONCERNS_TEST)                     \
@@ -213,6 +218,8 @@ enum option_concern {
   X(LOUPE, loupe)                                                                                            \
   X(TAU_STEP, tau_step)                                                                                      \
   X(LBCS, lbcs)                                                                                              \
+  X(STRAIGHT_THROUGH, straight_through)                                                                      \
+  X(SUNO, suno)                                                                                              \
   X(DDQN, ddqn)
 #define METHOD_CHOICE(enumerator, name) "|" #name
 #define METHOD_CHOICES (&(TRAIN_METHODS(METHOD_CHOICE))[1])
@@ -220,7 +227,8 @@ enum option_concern {
   X(train, CHOICE, method, "reconstructor", 0, 0, METHOD_CHOICES,                                            \
     "what to train: a reconstructor; a policy with one reward at the end (l2s), with its reconstructor in "  \
     "turn (l2sr), or PG-MRI's; a mask (loupe) or a sampler of several steps (tau_step) with its "            \
-    "reconstructor; a mask for a reconstructor, action by action (lbcs); what actions are worth (ddqn)")                                    \
+    "reconstructor; a mask for a reconstructor, action by action (lbcs); a policy through the reconstructor " \
+    "(straight_through); masks of training slices, which similar slices take (suno); what actions are worth (ddqn)") \
   X(train, TEXT, output, "", 0, 0, NULL, "folder for checkpoints, logs and curves", CONCERNS_PLACE)          \
   X(train, TEXT, start, "", 0, 0, NULL,                                                                      \
     "checkpoint whose reconstructor is where the training of a reconstructor starts, with a new optimiser; " \
@@ -230,6 +238,14 @@ enum option_concern {
     "units of a training (updates, rollouts, actions) between two digests of the parameters in its log, "    \
     "beside those at validations; 0: those alone", CONCERNS_PLACE)                                           \
   X(train, U32, batch, "16", 1, 65536, NULL, "slices in an update")                                          \
+  X(train, U32, shards, "0", 0, 64, NULL,                                                                    \
+    "parts of an update whose sums are taken one after the other and then two by two, so that as many ranks " \
+    "(mpirun) or fewer give the same bytes: 1, 2, 4 ... 64. A shard has the rows of an update over this, "   \
+    "rounded up; the last ones have fewer, or none. 0: 1 for one rank, 8 for several, and what a training "  \
+    "that goes on has", CONCERNS_PLACE)                                                                      \
+  X(train, CHOICE, reduce, "tree", 0, 0, "tree|free",                                                        \
+    "tree: the order of train.shards. free: ranks sum what they hold as it comes: other bytes for another "  \
+    "number of ranks")                                                                                       \
   X(train, CHOICE, loss, "ssim", 0, 0, "ssim|l1|mse|ssim_uniform",                                           \
     "ssim: minus the SSIM of the un-normalised image. ssim_uniform: minus the SSIM of the 7x7 uniform "      \
     "window (SeqMRI, with data.range slice). l1, mse: error of the normalised image")                        \
@@ -390,6 +406,22 @@ enum option_concern {
     "free actions that are tried in a step, drawn anew in every step; 0: all")                               \
   X(lbcs, U32, log_every, "1", 1, 1000000, NULL,                                                             \
     "actions between two lines of the log, each with a validation and a checkpoint")
+#define STRAIGHT_THROUGH_OPTIONS(X)                                                                          \
+  X(straight_through, U32, steps, "1", 1, 8, NULL,                                                           \
+    "steps in which the budget is acquired; before each one the policy sees the zero-filled image")          \
+  X(straight_through, CHOICE, probability, "sigmoid", 0, 0, "sigmoid|softplus",                              \
+    "what makes probabilities of the policy's scores: a sigmoid of ten times the score, or softplus over its largest value") \
+  X(straight_through, F64, slope, "10", 0.01, 1000, NULL,                                                    \
+    "slope of the sigmoid whose derivative replaces the derivative of the draw")                             \
+  X(straight_through, F64, rate, "0", 0, 1000000000, NULL,                                                   \
+    "learning rate of the policy in the first epoch; 0: train.rate")                                         \
+  X(straight_through, BOOL, joint, "true", 0, 0, NULL,                                                       \
+    "the reconstructor learns beside the policy; false: it stays that of train.start")
+#define SUNO_OPTIONS(X)                                                                                      \
+  X(suno, U32, passes, "1", 1, 100, NULL,                                                                    \
+    "passes over the lines of every mask, each of which may be exchanged once in a pass", CONCERNS_PLACE)    \
+  X(suno, U32, log_every, "7", 1, 1000000, NULL,                                                             \
+    "lines of a pass between two lines of the log, each with a validation and a checkpoint", CONCERNS_PLACE)
 #define DDQN_OPTIONS(X)                                                                                      \
   X(ddqn, CHOICE, specific, "subject", 0, 0, "subject|data_set",                                             \
     "what the network sees. subject: the scan. data_set: how many actions there were, so that all scans get one mask") \
@@ -496,6 +528,8 @@ enum option_concern {
   LOUPE_OPTIONS(X)                                                                                           \
   TAU_OPTIONS(X)                                                                                             \
   LBCS_OPTIONS(X)                                                                                            \
+  STRAIGHT_THROUGH_OPTIONS(X)                                                                                \
+  SUNO_OPTIONS(X)                                                                                            \
   DDQN_OPTIONS(X)                                                                                            \
   BENCHMARK_OPTIONS(X)                                                                                       \
   PHANTOM_OPTIONS(X)                                                                                         \
@@ -529,6 +563,8 @@ struct options {
   struct { LOUPE_OPTIONS(X) } loupe;
   struct { TAU_OPTIONS(X) } tau;
   struct { LBCS_OPTIONS(X) } lbcs;
+  struct { STRAIGHT_THROUGH_OPTIONS(X) } straight_through;
+  struct { SUNO_OPTIONS(X) } suno;
   struct { DDQN_OPTIONS(X) } ddqn;
   struct { BENCHMARK_OPTIONS(X) } benchmark;
   struct { PHANTOM_OPTIONS(X) } phantom;
@@ -552,7 +588,8 @@ enum coils_maps { MAPS_NONE, MAPS_PRESCAN, MAPS_ACQUIRED, MAPS_FILE, MAPS_ONES }
 enum coils_combine { COMBINE_RSS, COMBINE_MAPS };
 enum coils_whiten { WHITEN_NONE, WHITEN_EDGE, WHITEN_NOISE };
 enum data_range { RANGE_VOLUME, RANGE_SLICE, RANGE_ATTRIBUTE };
-enum reconstruct_method { RECONSTRUCT_AUTO, RECONSTRUCT_ZERO_FILLED, RECONSTRUCT_NETWORK, RECONSTRUCT_CG_SENSE, RECONSTRUCT_TV, RECONSTRUCT_WAVELET, RECONSTRUCT_VARNET };
+enum reconstruct_method { RECONSTRUCT_AUTO, RECONSTRUCT_ZERO_FILLED, RECONSTRUCT_NETWORK, RECONSTRUCT_CG_SENSE, RECONSTRUCT_TV, RECONSTRUCT_WAVELET, RECONSTRUCT_VARNET, RECONSTRUCT_CALLBACK };
+enum reconstruct_input { GIVEN_OBSERVATION, GIVEN_KSPACE, GIVEN_MAPS };
 enum varnet_sense { SENSE_NETWORK, SENSE_MAPS };
 enum network_input { INPUT_MAGNITUDE, INPUT_COMPLEX };
 enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
@@ -560,6 +597,7 @@ enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
 enum acquisition_geometry { GEOMETRY_LINES, GEOMETRY_SPOKES, GEOMETRY_POINTS, GEOMETRY_PAIRS };
 enum observation_storage { OBSERVATION_F32, OBSERVATION_F16 };
 enum evaluate_profile { PROFILE_L2SR, PROFILE_FASTMRI, PROFILE_PGMRI, PROFILE_PINEDA };
+enum reward_metric { METRIC_SSIM, METRIC_SSIM_UNIFORM, METRIC_PSNR, METRIC_PSNR_UNCLAMPED, METRIC_NMSE, METRIC_MSE, METRIC_CALLBACK };
 enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT }; /* known to kernels/score.cl */
 enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };
 #define METHOD_ENUMERATOR(enumerator, name) METHOD_##enumerator,
@@ -570,6 +608,7 @@ enum ddqn_observes { DDQN_ZERO_FILLED, DDQN_RECONSTRUCTION };
 enum ddqn_estimator { DDQN_DOUBLE, DDQN_SINGLE };
 enum ddqn_explores { DDQN_BY_SCAN, DDQN_BY_BATCH };
 enum loupe_masks { LOUPE_BATCH, LOUPE_SAMPLE };
+enum through_probability { THROUGH_SIGMOID, THROUGH_SOFTPLUS };
 enum pgmri_estimator { PGMRI_GREEDY, PGMRI_NONGREEDY };
 enum learn_algorithm { LEARN_A2C, LEARN_PPO };
 enum learn_clone { CLONE_NONE, CLONE_ORACLE, CLONE_LBCS };
@@ -582,6 +621,7 @@ enum evaluate_group { GROUP_AUTO, GROUP_FIXED, GROUP_JOINT };
 enum alternate_augment { AUGMENT_ALL, AUGMENT_ROUNDS };
 enum alternate_actions { ACTIONS_BEST, ACTIONS_DRAWN };
 enum train_keep { KEEP_AUTO, KEEP_NEVER, KEEP_ALWAYS };
+enum train_reduce { REDUCE_TREE, REDUCE_FREE };
 enum train_masks { MASKS_BERNOULLI, MASKS_EXACT };
 
 #endif

@@ -269,15 +269,15 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 block_fold_back(__global const float *restrict totals, __global const float *restrict weight0,
                 __global const float *restrict bias0, __global const float *restrict weight1,
                 __global const float *restrict bias1, __global const float *restrict weight2,
-                __global float *restrict gradient_weight0, __global float *restrict gradient_bias0,
-                __global float *restrict gradient_weight1, __global float *restrict gradient_bias1,
-                __global float *restrict gradient_weight2, __global float *restrict gradient_bias2, uint images,
-                uint middle, float factor, uint rows) {
+                __global float *restrict gradients, uint at_weight0, uint at_bias0, uint at_weight1, uint at_bias1,
+                uint at_weight2, uint at_bias2, uint stride, uint images, uint each, uint middle, float factor,
+                uint rows) {
   __local float sum[CHANNELS + 1], meets[CHANNELS]; /* meets[j]: output gradient times output j of the first */
-  uint item = (uint)get_local_id(0);
+  uint item = (uint)get_local_id(0), shard = (uint)get_group_id(0), last = min((shard + 1u) * each, images);
+  gradients += (size_t)shard * stride;
   for (uint c = item; c <= CHANNELS; c += GROUP) {
     float total = 0.0f;
-    for (uint n = 0u; n < images; n++) total += totals[n * (CHANNELS + 1) + c];
+    for (uint n = shard * each; n < last; n++) total += totals[n * (CHANNELS + 1) + c];
     sum[c] = total * factor;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -286,19 +286,19 @@ block_fold_back(__global const float *restrict totals, __global const float *res
     float total = bias0[j] * all, through = weight2[0] * weight1[j];
     for (uint c = 0u; c < CHANNELS; c++) {
       total += weight0[j * CHANNELS + c] * sum[c];
-      gradient_weight0[j * CHANNELS + c] += through * sum[c];
+      gradients[at_weight0 + j * CHANNELS + c] += through * sum[c];
     }
     meets[j] = total;
-    gradient_bias0[j] += through * all;
-    gradient_weight1[j] += weight2[0] * total;
+    gradients[at_bias0 + j] += through * all;
+    gradients[at_weight1 + j] += weight2[0] * total;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   if (item) return;
   float total = bias1[0] * all;
   for (uint j = 0u; j < middle; j++) total += weight1[j] * meets[j];
-  gradient_bias1[0] += weight2[0] * all;
-  gradient_weight2[0] += total;
-  gradient_bias2[0] += all;
+  gradients[at_bias1] += weight2[0] * all;
+  gradients[at_weight2] += total;
+  gradients[at_bias2] += all;
 }
 
 /* Rows y-1, y, y+1 of the image, columns x-1 to x+4; zeros outside. */
@@ -418,14 +418,17 @@ __kernel void block_image_gradient(__global const uint *restrict gradient, __glo
     vstore4(factor * sum[in], (n * INPUTS + in) * (MAP / 4) + place / 4, image_gradient);
 }
 
-/* Adds the parts of a weights' gradient in their order; a row is a weight of the `inputs` channels that are
- * computed. The parameter has own_inputs and own_outputs of them. */
-__kernel void block_reduce(__global const float *restrict part, __global float *restrict weight_gradient, uint parts,
-                           float factor, uint inputs, uint own_inputs, uint own_outputs, uint rows) {
-  uint at = (uint)get_global_id(0), in = at / 9u % inputs, out = at / 9u / inputs;
-  if (at >= rows || in >= own_inputs || out >= own_outputs) return;
+/* Adds the parts of a weights' gradient in their order, `each` of `parts` for a shard, whose gradient is `stride` after
+ * that of the shard before; a row is one of a shard's `count` weights of the `inputs` channels that are computed. The
+ * parameter has own_inputs and own_outputs of them, and starts at `at`. */
+__kernel void block_reduce(__global const float *restrict part, __global float *restrict gradients, uint parts,
+                           uint each, float factor, uint count, uint inputs, uint own_inputs, uint own_outputs, uint at,
+                           uint stride, uint rows) {
+  uint row = (uint)get_global_id(0), shard = row / count, weight = row % count;
+  uint in = weight / 9u % inputs, out = weight / 9u / inputs, last = min((shard + 1u) * each, parts);
+  if (row >= rows || in >= own_inputs || out >= own_outputs) return;
   float total = 0.0f;
-  for (uint p = 0u; p < parts; p++) total += part[(size_t)p * rows + at];
-  weight_gradient[(out * own_inputs + in) * 9u + at % 9u] += total * factor;
+  for (uint p = shard * each; p < last; p++) total += part[(size_t)p * count + weight];
+  gradients[at + (size_t)shard * stride + (out * own_inputs + in) * 9u + weight % 9u] += total * factor;
 }
 #endif

@@ -4,7 +4,7 @@
  *
  * M is input channels, N output channels, K pixels: pixels of a row of the activation meet the three taps along x
  * by taking the gradient's one pixel apart, and the three along y by keeping three rows. A group sums its share of
- * the tiles, the shares are added in a fixed order by block_reduce.
+ * a shard's tiles, the shares are added in a fixed order by block_reduce.
  *
  * PRECISION 2 takes halves, two pixels of a row in a word and sixteen in a product: with k = 2t, 2t + 1, 2t + 8,
  * 2t + 9 as pixels 4t to 4t + 3 a lane reads neighbouring words. In maps of 8 columns they are of two rows.
@@ -304,7 +304,7 @@ void block_weights(__global const uint *restrict activation, __global const uint
                             __global const long *restrict in_sums,
                             __global const uint *restrict gradient, __global const uint *restrict raw_output,
                             __global const long *restrict sums, __global const long *restrict back,
-                            __global float *restrict part, uint tiles, uint parts, uint rows) {
+                            __global float *restrict part, uint tiles, uint shard_tiles, uint parts, uint rows) {
   OPEN_LANES(GROUP);
   __local uint in_tile[IN_BLOCK * IN_PLANE] __attribute__((aligned(16)));
   __local uint out_tile[OUT_BLOCK * OUT_PLANE] __attribute__((aligned(16)));
@@ -316,7 +316,9 @@ void block_weights(__global const uint *restrict activation, __global const uint
   const uint out_block = rest % (OUT / OUT_BLOCK), which = rest / (OUT / OUT_BLOCK);
   const uint share = warp % SHARES, warp_in = warp / SHARES % (IN_BLOCK / 16);
   const uint warp_out = warp / SHARES / (IN_BLOCK / 16);
-  const uint each = (tiles + parts - 1u) / parts, first = which * each, end = min(first + each, tiles);
+  const uint start = which / parts * shard_tiles, count = min(shard_tiles, tiles - start); /* its shard's tiles */
+  const uint each = (count + parts - 1u) / parts, first = start + which % parts * each;
+  const uint end = min(first + each, start + count);
   float acc[9][ACC];
   UNROLL for (int i = 0; i < 9; i++) UNROLL for (int j = 0; j < ACC; j++) acc[i][j] = 0.0f;
   if (COLUMNS == TILE_X) clear_columns(out_tile);

@@ -129,18 +129,19 @@ __kernel void consistency_backward(__global const float *restrict mask, __global
   add_eight(input_gradient + place, start, width, reference ? taken : slope - taken, add);
 }
 
-/* The gradient of `step`, -sum of mask (value - reference) g, in parts: a work-group sums every rows-th line of `all`,
- * those of all images. */
+/* The gradient of `step`, -sum of mask (value - reference) g, in parts. Of `all` lines, those of all images, a shard has
+ * `each`, and a work-group sums every parts-th of them. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 consistency_step(__global const float *restrict input, __global const float *restrict reference,
                  __global const float *restrict mask, __global const float *restrict output_gradient,
-                 __global float *restrict part, uint lines, uint width, uint all, uint rows) {
+                 __global float *restrict part, uint lines, uint width, uint all, uint each, uint parts, uint rows) {
   __local float scratch[GROUP];
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
   if (row >= rows) return;
+  uint shard = row / parts, last = min((shard + 1u) * each, all);
   float sum = 0.0f;
-  for (uint line = row; line < all; line += rows)
-    for (uint x = item; x < width; x += GROUP) {
+  for (uint line = shard * each + row % parts; line < last; line += parts)
+    FOUR_TURNS for (uint x = item; x < width; x += GROUP) {
       uint place = line * width + x;
       sum -= mask[line / lines * width + x] * (input[place] - reference[place]) * output_gradient[place];
     }

@@ -129,12 +129,12 @@ void consistency_backward_reference(const struct host_args *args) {
 }
 
 void consistency_step_reference(const struct host_args *args) {
-  size_t lines = args->value[5].u, width = args->value[6].u, all = args->value[7].u;
+  size_t lines = args->value[5].u, width = args->value[6].u, all = args->value[7].u, each = args->value[8].u;
   const float *x = args->in[0], *y = args->in[1], *mask = args->in[2], *dy = args->in[3];
-  for (size_t row = 0; row < args->rows; row++) {
+  for (size_t row = 0, parts = args->value[9].u; row < args->rows; row++) {
     double sum = 0;
     for (size_t i = 0; i < all * width; i++)
-      if (i / width % args->rows == row)
+      if (i / width / each == row / parts && i / width % each % parts == row % parts)
         sum -= mask[entry_of(i, lines, width)] * ((double)x[i] - y[i]) * dy[i];
     ((float *)args->out[4])[row] = (float)sum;
   }
@@ -269,6 +269,9 @@ void consistency_step_prepare(struct host_args *args, struct random *random) {
   args->value[5].u = lines;
   args->value[6].u = 1 + below(random, (uint32_t)(args->height * args->width) / (images * lines));
   args->value[7].u = images * lines;
+  uint32_t shards = shards_of(args->rows, random);
+  args->value[8].u = (uint32_t)divide_up(images * lines, shards);
+  args->value[9].u = (uint32_t)args->rows / shards;
   prepare_masks(args, 2, (args->rows + 3) * args->height * args->width);
 }
 

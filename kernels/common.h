@@ -555,4 +555,29 @@ INLINE float back_norm(float gradient, float raw, float4 norm) {
   float normal = fma(raw, norm.x, norm.y), passed = normal > 0.0f ? gradient : 0.0f;
   return norm.x * (passed - norm.z - normal * norm.w);
 }
+/* ---- slices of eight channels, and leaky ReLU (kernels/unet.cl) ------------------------------------------------------ */
+
+#define LEAK 0.2f
+
+INLINE float8 unpack_eight(uint4 words) {
+  return (float8)(even_of(words.x), odd_of(words.x), even_of(words.y), odd_of(words.y), even_of(words.z), odd_of(words.z),
+                  even_of(words.w), odd_of(words.w));
+}
+
+INLINE uint4 pack_eight(float8 v) {
+  return (uint4)(pack(v.s0, v.s1), pack(v.s2, v.s3), pack(v.s4, v.s5), pack(v.s6, v.s7));
+}
+
+INLINE float8 leak(float8 v) { return fmax(v, LEAK * v); }
+
+/* The gradient of the values from that of the leaky ReLU's. */
+INLINE float8 leak_back(float8 gradient, float8 values) {
+  return select(LEAK * gradient, gradient, values > 0.0f);
+}
+
+/* Gradients in halves are multiplied by a power of two that brings the largest one, whose bits these are, to 64 or over,
+ * and divided by it again. */
+INLINE uint level_exponent(uint bits) { return max(bits >> 23 & 255u, 10u); }
+INLINE float level_scale(uint bits) { return as_float((260u - level_exponent(bits)) << 23); }
+INLINE float level_factor(uint bits) { return as_float((level_exponent(bits) - 6u) << 23); }
 #endif

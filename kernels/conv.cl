@@ -173,25 +173,25 @@ INLINE void add_line(__global const float *plane, __global const float *const *s
   }
 }
 
-/* Partial sums of the weights' gradients. The lines of all images, in order, are cut into `parts` pieces:
- * piece p holds the lines from p * lines / parts to (p + 1) * lines / parts. A row is one input channel and
- * PAIR output channels of a piece: input channels fastest, then pairs, pieces. partial:
- * [piece][output][input][taps]. */
+/* Partial sums of the weights' gradients. The lines of all images, in order, are those of shards of `each` lines, the
+ * last of what is left; a shard's are cut into `parts` pieces. A row is one input channel and PAIR output channels of a
+ * piece: input channels fastest, then pairs, pieces. partial: [shard][piece][output][input][taps]. */
 __kernel void conv_weight(__global const float *restrict input,
                           __global const float *restrict output_gradient, __global float *restrict partial,
                           uint inputs, uint outputs, uint height, uint width, uint size, uint lines,
-                          uint parts, uint rows) {
+                          uint each, uint parts, uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
   uint pairs = (outputs + PAIR - 1u) / PAIR, taps = size * size;
   uint i = row % inputs, output = row / inputs % pairs * PAIR, piece = row / inputs / pairs;
-  uint last = (uint)((ulong)(piece + 1u) * lines / parts);
+  uint shard = piece / parts * each, count = min(each, lines - shard), part = piece % parts;
+  uint start = shard + (uint)((ulong)part * count / parts), last = shard + (uint)((ulong)(part + 1u) * count / parts);
   float8 sum[PAIR][9];
 #pragma unroll
   for (int o = 0; o < PAIR; o++)
 #pragma unroll
     for (int t = 0; t < 9; t++) sum[o][t] = (float8)0.0f;
-  for (uint line = (uint)((ulong)piece * lines / parts); line < last; line++) {
+  for (uint line = start; line < last; line++) {
     uint image = line / height, y = line % height;
     __global const float *plane = input + (image * inputs + i) * height * width;
     __global const float *slope[PAIR];
@@ -208,30 +208,34 @@ __kernel void conv_weight(__global const float *restrict input,
         partial[((piece * outputs + output + o) * inputs + i) * taps + t] = strip_sum(sum[o][t]);
 }
 
-/* Adds the pieces' sums to the gradient. A row is a weight. */
+/* Adds the sums of a shard's `parts` pieces to its gradient, which is `stride` after that of the shard before; the first
+ * starts at `at`. A row is one of `count` weights of a shard. */
 __kernel void conv_weight_sum(__global const float *restrict partial, __global float *restrict gradient,
-                              uint parts, uint count, uint rows) {
+                              uint parts, uint count, uint at, uint stride, uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
+  uint shard = row / count, weight = row % count;
   float sum = 0.0f;
-  for (uint piece = 0u; piece < parts; piece++) sum += partial[piece * count + row];
-  gradient[row] += sum;
+  for (uint piece = 0u; piece < parts; piece++) sum += partial[(shard * parts + piece) * count + weight];
+  gradient[at + shard * stride + weight] += sum;
 }
 
 #define GROUP 64
 
-/* Adds the sums of the output gradient over images and pixels to the bias's gradient. A row is a channel. */
+/* Adds the sums of the output gradient over pixels and the images of a shard, `each` of them, to the bias's gradient
+ * (conv_weight_sum). A row is a channel of a shard. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 conv_bias(__global const float *restrict output_gradient, __global float *restrict gradient, uint images,
-          uint channels, uint pixels, uint rows) {
+          uint each, uint channels, uint pixels, uint at, uint stride, uint rows) {
   __local float scratch[GROUP];
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
   if (row >= rows) return;
+  uint shard = row / channels, channel = row % channels, last = min((shard + 1u) * each, images);
   float8 sum = (float8)0.0f;
-  for (uint image = 0u; image < images; image++) {
-    __global const float *plane = output_gradient + (image * channels + row) * pixels;
+  for (uint image = shard * each; image < last; image++) {
+    __global const float *plane = output_gradient + (image * channels + channel) * pixels;
     for (uint i = item * STRIP; i < pixels; i += GROUP * STRIP) sum += load_eight(plane, i, pixels);
   }
   float total = group_sum(strip_sum(sum), scratch);
-  if (item == 0u) gradient[row] += total;
+  if (item == 0u) gradient[at + shard * stride + channel] += total;
 }

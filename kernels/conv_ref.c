@@ -1,4 +1,5 @@
 #include "engine/base/round.h"
+#include "kernels/divisor.h"
 #include "kernels/kernels.h"
 
 struct sizes {
@@ -91,34 +92,40 @@ static double weight_at(const struct host_args *args, const struct sizes *s, siz
 void conv_weight_reference(const struct host_args *args) {
   struct sizes s = {
       0, args->value[3].u, args->value[4].u, args->value[5].u, args->value[6].u, args->value[7].u};
-  size_t lines = args->value[8].u, parts = args->value[9].u, taps = s.size * s.size;
+  size_t lines = args->value[8].u, each = args->value[9].u, parts = args->value[10].u, taps = s.size * s.size;
   float *partial = args->out[2];
-  for (size_t p = 0; p < parts; p++)
+  for (size_t piece = 0; piece < parts * divide_up(lines, each); piece++) {
+    size_t start = piece / parts * each, count = lines - start < each ? lines - start : each, p = piece % parts;
     for (size_t o = 0; o < s.outputs; o++)
       for (size_t i = 0; i < s.inputs; i++)
         for (size_t t = 0; t < taps; t++)
-          *partial++ = (float)weight_at(args, &s, o, i, t, p * lines / parts, (p + 1) * lines / parts);
+          *partial++ =
+              (float)weight_at(args, &s, o, i, t, start + p * count / parts, start + (p + 1) * count / parts);
+  }
 }
 
 void conv_weight_sum_reference(const struct host_args *args) {
   const float *partial = args->in[0];
   float *gradient = args->out[1];
-  for (size_t i = 0; i < args->rows; i++) {
-    double sum = gradient[i];
-    for (size_t p = 0; p < args->value[2].u; p++) sum += partial[p * args->value[3].u + i];
-    gradient[i] = (float)sum;
+  size_t parts = args->value[2].u, count = args->value[3].u;
+  for (size_t row = 0; row < args->rows; row++) {
+    size_t shard = row / count, weight = row % count, at = args->value[4].u + shard * args->value[5].u + weight;
+    double sum = gradient[at];
+    for (size_t p = shard * parts; p < (shard + 1) * parts; p++) sum += partial[p * count + weight];
+    gradient[at] = (float)sum;
   }
 }
 
 void conv_bias_reference(const struct host_args *args) {
   const float *from = args->in[0];
   float *gradient = args->out[1];
-  size_t images = args->value[2].u, channels = args->value[3].u, pixels = args->value[4].u;
-  for (size_t c = 0; c < args->rows; c++) {
-    double sum = gradient[c];
-    for (size_t n = 0; n < images; n++)
+  size_t images = args->value[2].u, each = args->value[3].u, channels = args->value[4].u, pixels = args->value[5].u;
+  for (size_t row = 0; row < args->rows; row++) {
+    size_t shard = row / channels, c = row % channels, at = args->value[6].u + shard * args->value[7].u + c;
+    double sum = gradient[at];
+    for (size_t n = shard * each; n < images && n < (shard + 1) * each; n++)
       for (size_t i = 0; i < pixels; i++) sum += from[(n * channels + c) * pixels + i];
-    gradient[c] = (float)sum;
+    gradient[at] = (float)sum;
   }
 }
 
@@ -169,6 +176,7 @@ void conv_weight_prepare(struct host_args *args, struct random *random) {
   uint32_t factors[4];
   factor(args->rows, factors, random);
   uint32_t outputs = 2 * factors[1] - below(random, 2), parts = factors[2] * factors[3];
+  uint32_t shards = factors[3];
   uint32_t images = parts > 64 ? parts / 16 : 1 + below(random, 2);
   args->value[3].u = factors[0];
   args->value[4].u = outputs;
@@ -176,18 +184,26 @@ void conv_weight_prepare(struct host_args *args, struct random *random) {
   args->value[6].u = 1 + below(random, 16);
   args->value[7].u = 1 + 2 * below(random, 2);
   args->value[8].u = images * args->value[5].u;
-  args->value[9].u = parts;
+  args->value[9].u = (uint32_t)divide_up(args->value[8].u, shards);
+  while (divide_up(args->value[8].u, args->value[9].u) < shards) shards = 1, args->value[9].u = args->value[8].u;
+  args->value[10].u = parts / shards;
   centre_values(args->in[0], (args->rows + 3) * args->height * args->width);
   centre_values(args->in[1], (args->rows + 3) * args->height * args->width);
 }
 
 void conv_weight_sum_prepare(struct host_args *args, struct random *random) {
+  uint32_t shards = shards_of(args->rows, random), count = (uint32_t)args->rows / shards;
   args->value[2].u = below(random, 9);
-  args->value[3].u = (uint32_t)args->rows + below(random, 4);
+  args->value[3].u = count;
+  place_shards(args, 4, count, random);
 }
 
 void conv_bias_prepare(struct host_args *args, struct random *random) {
-  args->value[2].u = 1 + below(random, 3);
-  args->value[3].u = (uint32_t)args->rows;
-  args->value[4].u = (uint32_t)(args->height * args->width) / args->value[2].u;
+  uint32_t shards = shards_of(args->rows, random), each = 1 + below(random, 3);
+  uint32_t images = shards * each - below(random, each), channels = (uint32_t)args->rows / shards;
+  args->value[2].u = images;
+  args->value[3].u = each;
+  args->value[4].u = channels;
+  args->value[5].u = (uint32_t)(args->height * args->width) / each;
+  place_shards(args, 6, channels, random);
 }

@@ -104,12 +104,13 @@ __kernel void env_clear(__global const uint *restrict refused, __global float *r
   if (row < rows && refused[0] == NO_LINE) kept[row] = as_float(0x7fc00000u);
 }
 
-/* Keeps the free actions of scans that have ended. */
+/* Keeps the free actions of scans that have ended, or those that they have acquired. */
 __kernel void env_keep_free(__global const uchar *restrict mask, __global const uint *restrict done,
-                            __global const uint *restrict refused, __global uchar *restrict kept, uint rows) {
+                            __global const uint *restrict refused, __global uchar *restrict kept, uint acquired,
+                            uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows || refused[0] != NO_LINE || !done[row]) return;
-  for (size_t i = (size_t)row * ACTIONS; i < (size_t)(row + 1u) * ACTIONS; i++) kept[i] = !mask[i];
+  for (size_t i = (size_t)row * ACTIONS; i < (size_t)(row + 1u) * ACTIONS; i++) kept[i] = (mask[i] ? 1u : 0u) == acquired;
 }
 
 /* Keeps the standardised observations of scans that have ended. */
@@ -135,14 +136,24 @@ env_keep_image(__global const real *restrict magnitude, __global const uint *res
     REAL_STORE(kept, (size_t)row * PIXELS + i, REAL_LOAD(magnitude, (size_t)row * PIXELS + i));
 }
 
-/* The image that a scan is scored against. */
+/* Keeps images, in units of the image, of scans that have ended. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+env_keep_pixels(__global const float *restrict image, __global const uint *restrict done,
+                __global const uint *restrict refused, __global float *restrict kept, uint rows) {
+  uint row = (uint)get_group_id(0);
+  if (row >= rows || refused[0] != NO_LINE || !done[row]) return;
+  for (uint i = (uint)get_local_id(0); i < PIXELS; i += GROUP)
+    kept[(size_t)row * PIXELS + i] = image[(size_t)row * PIXELS + i];
+}
+
+/* The images that scans [first, first + rows) are scored against. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 env_target(__global const uint *restrict slice, __global const float *restrict image,
            __global const float *restrict mean, __global const float *restrict std, __global float *restrict target,
-           uint rows) {
+           uint first, uint rows) {
   uint row = (uint)get_group_id(0);
   if (row >= rows) return;
-  uint at = slice[row];
+  uint at = slice[first + row];
   for (uint i = (uint)get_local_id(0); i < PIXELS; i += GROUP)
     target[(size_t)row * PIXELS + i] = target_pixel(image[(size_t)at * PIXELS + i], mean[at], std[at]);
 }

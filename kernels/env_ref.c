@@ -103,8 +103,15 @@ void env_keep_standardised_prepare(struct host_args *args, struct random *random
   set_refused(random, args->in[6]);
 }
 
+void env_keep_free_prepare(struct host_args *args, struct random *random) {
+  env_keep_image_prepare(args, random);
+  args->value[4].u = random_u32(random) % 2;
+}
+
 void env_target_prepare(struct host_args *args, struct random *random) {
-  set_slices(random, args->in[0], args);
+  for (size_t row = 0; row < args->rows + 3; row++)
+    ((uint32_t *)args->in[0])[row] = random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
+  args->value[5].u = random_u32(random) % 4;
 }
 
 /* ---- references ---------------------------------------------------------------------------------------- */
@@ -213,7 +220,7 @@ void env_keep_free_reference(const struct host_args *args) {
   const uint8_t *mask = args->in[0];
   const uint32_t *done = args->in[1];
   for (size_t i = 0; i < args->rows * args->actions && !is_refused(args, 2); i++)
-    if (done[i / args->actions]) ((uint8_t *)args->out[3])[i] = mask[i] ? 0 : 1;
+    if (done[i / args->actions]) ((uint8_t *)args->out[3])[i] = (mask[i] ? 1 : 0) == args->value[4].u;
 }
 
 void env_keep_standardised_reference(const struct host_args *args) {
@@ -240,7 +247,7 @@ void env_target_reference(const struct host_args *args) {
   const float *image = args->in[1], *mean = args->in[2], *std = args->in[3];
   size_t pixels = args->height * args->width;
   for (size_t i = 0; i < args->rows * pixels; i++) {
-    size_t at = slice[i / pixels];
+    size_t at = slice[args->value[5].u + i / pixels];
     double normal = ((double)image[at * pixels + i % pixels] - mean[at]) / (std[at] + 1e-11);
     ((float *)args->out[4])[i] = (float)(fmin(fmax(normal, -6), 6) * std[at] + mean[at]);
   }

@@ -191,12 +191,12 @@ INLINE void store_share(const struct share *share, __local uint *a_words, __loca
   store_chunk(b_words, B_WORDS, share->b, TILE_B, TURNED_B, TF32 ? 1.0f : WEIGHT_SCALE);
 }
 
-/* A row is a tile over a span: tiles of A fastest, then of B, then spans; C has room for every span. `across`: from
- * row to row of C and, turned, from k to k of B. add: to what is there. */
+/* A row is a tile over a span: tiles of A fastest, then of B, then spans, whose sums are `stride` apart from `at` of C on.
+ * `across`: from row to row of C and, turned, from k to k of B. add: to what is there. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 linear_product(__global const float *restrict a_values, __global const float *restrict b_values,
                __global float *restrict c_values, uint a_rows, uint b_rows, uint across, uint length, uint span,
-               uint add, uint rows) {
+               uint at, uint stride, uint add, uint rows) {
   OPEN_LANES(GROUP);
   __local uint a_words[STAGES][PARTS * A_WORDS], b_words[STAGES][PARTS * B_WORDS];
   const uint row = (uint)get_group_id(0), warp = (uint)get_local_id(0) / 32u;
@@ -214,7 +214,7 @@ linear_product(__global const float *restrict a_values, __global const float *re
   UNROLL for (uint m = 0u; m < A_TILES; m++) UNROLL for (uint n = 0u; n < B_TILES; n++)
       UNROLL for (uint e = 0u; e < 2u; e++) {
     uint i = m0 + a_row + m * 16u + e * 8u + g, o = n0 + b_row + n * 8u + 2u * t;
-    float2 sums = add && i < a_rows ? load_sums(&c_values[((size_t)which * a_rows + i) * across], o, b_rows, whole)
+    float2 sums = add && i < a_rows ? load_sums(&c_values[at + (size_t)which * stride + (size_t)i * across], o, b_rows, whole)
                                     : (float2)(0.0f, 0.0f);
     acc[m][n][2u * e] = sums.x;
     acc[m][n][2u * e + 1u] = sums.y;
@@ -238,7 +238,7 @@ linear_product(__global const float *restrict a_values, __global const float *re
       UNROLL for (uint e = 0u; e < 2u; e++) {
     uint i = m0 + a_row + m * 16u + e * 8u + g, o = n0 + b_row + n * 8u + 2u * t;
     if (i < a_rows)
-      store_sums(&c_values[((size_t)which * a_rows + i) * across], o, b_rows,
+      store_sums(&c_values[at + (size_t)which * stride + (size_t)i * across], o, b_rows,
                  (float2)(acc[m][n][2u * e], acc[m][n][2u * e + 1u]), whole);
   }
 }

@@ -4,6 +4,7 @@
 
 #define GROUP 256
 #define CHUNK 4096
+#define LEVELS 7 /* of 64 shards at most */
 
 INLINE float4 clipped(__global const float *gradient, __global const float *scale, float4 value, float decay,
                       uint row) {
@@ -80,4 +81,30 @@ optimise_clip(__global const float *restrict part, __global float *restrict scal
   float norm = sqrt(sum);
   scale[2u * row] = fmin(1.0f, limit / (norm + 1e-6f));
   scale[2u * row + 1u] = norm;
+}
+
+/* Gradients of shards, `stride` apart, into that of the first: neighbours two by two, then their sums, so that ranks which
+ * hold some of them and go on with such sums end with the same bytes. `shards` is a power of two. A row is four values. */
+__kernel void gradient_tree(__global float *restrict gradients, uint shards, uint stride, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  float4 left[LEVELS], sum = (float4)0.0f; /* left[l]: a sum of 2^l shards that waits for its neighbour */
+  for (uint s = 0u; s < shards; s++) {
+    bool carries = true;
+    sum = vload4(row, gradients + (size_t)s * stride);
+#pragma unroll
+    for (uint l = 0u; l < LEVELS; l++) {
+      bool waits = (s >> l & 1u) == 0u;
+      if (carries && waits) left[l] = sum;
+      if (carries && !waits) sum = left[l] + sum;
+      carries = carries && !waits;
+    }
+  }
+  vstore4(sum, row, gradients);
+}
+
+/* Another rank's sum of a part of the gradient added to the own, which starts at `at`. */
+__kernel void gradient_add(__global float *restrict gradients, __global const float *restrict others, uint at, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row < rows) gradients[at + row] += others[row];
 }

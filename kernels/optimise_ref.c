@@ -102,3 +102,28 @@ void optimise_clip_prepare(struct host_args *args, struct random *random) {
   args->value[2].u = 1 + random_u32(random) % 600;
   args->value[3].f = random_u32(random) % 2 ? 0.5f : 1000;
 }
+
+/* ---- gradients of shards ------------------------------------------------------------------------------- */
+
+void gradient_tree_reference(const struct host_args *args) {
+  float *gradients = args->out[0];
+  for (size_t i = 0; i < 4 * args->rows; i++) {
+    double sum = 0;
+    for (size_t s = 0; s < args->value[1].u; s++) sum += gradients[s * args->value[2].u + i];
+    gradients[i] = (float)sum;
+  }
+}
+
+void gradient_add_reference(const struct host_args *args) {
+  float *gradients = (float *)args->out[0] + args->value[2].u;
+  for (size_t i = 0; i < args->rows; i++) gradients[i] += ((const float *)args->in[1])[i];
+}
+
+void gradient_tree_prepare(struct host_args *args, struct random *random) {
+  args->value[1].u = 1u << random_u32(random) % 7;
+  args->value[2].u = 4 * (uint32_t)args->rows;
+}
+
+void gradient_add_prepare(struct host_args *args, struct random *random) {
+  args->value[2].u = random_u32(random) % (uint32_t)args->rows;
+}

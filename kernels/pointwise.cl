@@ -94,14 +94,17 @@ __kernel void linear_bias(__global const float *restrict bias, __global float *r
   if (row < rows) output[row] = bias[row % outputs];
 }
 
-/* Adds the sums over images to the bias's gradient. A row is an output. */
+/* Adds the sums over the images of a shard, `each` of them, to the bias's gradient, which is `stride` after that of the
+ * shard before; the first starts at `at`. A row is an output of a shard. */
 __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void
 linear_bias_backward(__global const float *restrict output_gradient, __global float *restrict gradient, uint images,
-                     uint rows) {
+                     uint each, uint outputs, uint at, uint stride, uint rows) {
   __local float scratch[64];
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  if (row >= rows) return;
+  uint shard = row / outputs, output = row % outputs, last = min((shard + 1u) * each, images);
   float sum = 0.0f;
-  for (uint image = item; image < images; image += 64u) sum += output_gradient[image * rows + row];
+  for (uint image = shard * each + item; image < last; image += 64u) sum += output_gradient[image * outputs + output];
   sum = group_sum(sum, scratch);
-  if (item == 0u) gradient[row] += sum;
+  if (item == 0u) gradient[at + shard * stride + output] += sum;
 }

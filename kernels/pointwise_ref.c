@@ -1,3 +1,4 @@
+#include "kernels/divisor.h"
 #include "kernels/kernels.h"
 
 #include <math.h>
@@ -74,10 +75,12 @@ void linear_bias_reference(const struct host_args *args) {
 void linear_bias_backward_reference(const struct host_args *args) {
   const float *from = args->in[0];
   float *gradient = args->out[1];
-  for (size_t i = 0; i < args->rows; i++) {
-    double sum = gradient[i];
-    for (size_t n = 0; n < args->value[2].u; n++) sum += from[n * args->rows + i];
-    gradient[i] = (float)sum;
+  size_t images = args->value[2].u, each = args->value[3].u, outputs = args->value[4].u;
+  for (size_t row = 0; row < args->rows; row++) {
+    size_t shard = row / outputs, i = row % outputs, at = args->value[5].u + shard * args->value[6].u + i;
+    double sum = gradient[at];
+    for (size_t n = shard * each; n < images && n < (shard + 1) * each; n++) sum += from[n * outputs + i];
+    gradient[at] = (float)sum;
   }
 }
 
@@ -143,4 +146,12 @@ void scale_into_prepare(struct host_args *args, struct random *random) {
 
 void linear_bias_prepare(struct host_args *args, struct random *random) {
   args->value[2].u = 1 + random_u32(random) % 20;
+}
+
+void linear_bias_backward_prepare(struct host_args *args, struct random *random) {
+  uint32_t shards = shards_of(args->rows, random), each = 1 + random_u32(random) % 20;
+  args->value[2].u = shards * each - random_u32(random) % each;
+  args->value[3].u = each;
+  args->value[4].u = (uint32_t)args->rows / shards;
+  place_shards(args, 5, args->value[4].u, random);
 }

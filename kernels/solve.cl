@@ -46,16 +46,16 @@ INLINE uint coils_of(__global const uint *coils, uint slice, uint most, uint map
 
 /* ---- the data -------------------------------------------------------------------------------------------------- */
 
-/* 1 for every cell of k-space that a scan has acquired: an action has `each` entries of `cells`. */
+/* 1 for every cell of k-space that a scan has acquired, of its `pixels`: an action has `each` entries of `cells`. */
 GROUP_OF_SCAN solve_mark(__global const uchar *restrict mask, __global const uint *restrict cells,
-                         __global uchar *restrict taken, uint first, uint actions, uint each, uint rows) {
-  uint row = (uint)get_group_id(0), pixels = actions * each;
+                         __global uchar *restrict taken, uint first, uint actions, uint each, uint pixels, uint rows) {
+  uint row = (uint)get_group_id(0), entries = actions * each;
   if (row >= rows) return;
   __global uchar *own = taken + (size_t)row * pixels;
   __global const uchar *chosen = mask + (size_t)(first + row) * actions;
   for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) own[i] = 0;
   barrier(CLK_GLOBAL_MEM_FENCE);
-  for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP)
+  for (uint i = (uint)get_local_id(0); i < entries; i += GROUP)
     if (chosen[i / each] && cells[i] != NO_CELL) own[cells[i]] = 1;
 }
 

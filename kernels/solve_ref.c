@@ -35,12 +35,11 @@ static size_t coils_of(const struct host_args *args, int coils, size_t slice, ui
 void solve_mark_reference(const struct host_args *args) {
   const uint8_t *mask = args->in[0];
   const uint32_t *cells = args->in[1];
-  size_t first = args->value[3].u, actions = args->value[4].u, each = args->value[5].u,
-         pixels = actions * each;
+  size_t first = args->value[3].u, actions = args->value[4].u, each = args->value[5].u, pixels = args->value[6].u;
   for (size_t row = 0; row < args->rows; row++) {
     uint8_t *taken = (uint8_t *)args->out[2] + row * pixels;
     memset(taken, 0, pixels);
-    for (size_t i = 0; i < pixels; i++)
+    for (size_t i = 0; i < actions * each; i++)
       if (mask[(first + row) * actions + i / each] && cells[i] != NO_CELL) taken[cells[i]] = 1;
   }
 }
@@ -50,6 +49,7 @@ void solve_mark_prepare(struct host_args *args, struct random *random) {
   args->value[3].u = 2;
   args->value[4].u = (uint32_t)args->actions;
   args->value[5].u = pixels / (uint32_t)args->actions;
+  args->value[6].u = pixels;
   for (uint32_t i = 0; i < pixels; i++)
     cells[i] = random_u32(random) % 8 ? random_u32(random) % pixels : NO_CELL;
 }

@@ -84,18 +84,20 @@ __kernel void transposed_backward(__global const float *restrict output_gradient
 }
 
 /* Partial sums of the weights' gradients over pieces of the input's lines of all images, as conv_weight. A row is an
- * input and an output channel of a piece: outputs fastest, then inputs, pieces. partial: [piece][input][output][4]. */
+ * input and an output channel of a piece: outputs fastest, then inputs, pieces. partial: [shard][piece][input][output][4].
+ */
 __kernel void transposed_weight(__global const float *restrict input, __global const float *restrict output_gradient,
                                 __global float *restrict partial, uint inputs, uint outputs, uint height, uint width,
-                                uint lines, uint parts, uint rows) {
+                                uint lines, uint each, uint parts, uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
   uint o = row % outputs, i = row / outputs % inputs, piece = row / outputs / inputs;
-  uint last = (uint)((ulong)(piece + 1u) * lines / parts);
+  uint shard = piece / parts * each, count = min(each, lines - shard), part = piece % parts;
+  uint start = shard + (uint)((ulong)part * count / parts), last = shard + (uint)((ulong)(part + 1u) * count / parts);
   float8 sum[4];
 #pragma unroll
   for (uint tap = 0u; tap < 4u; tap++) sum[tap] = (float8)0.0f;
-  for (uint line = (uint)((ulong)piece * lines / parts); line < last; line++) {
+  for (uint line = start; line < last; line++) {
     uint image = line / height, y = line % height;
     __global const float *from = input + ((image * inputs + i) * height + y) * width;
     __global const float *slopes = output_gradient + ((image * outputs + o) * height + y) * 4u * width;

@@ -70,14 +70,16 @@ static double weight_at(const struct host_args *args, const struct sizes *s, siz
 
 void transposed_weight_reference(const struct host_args *args) {
   const struct sizes s = sizes_of(args->value + 3);
-  size_t lines = args->value[7].u, parts = args->value[8].u;
+  size_t lines = args->value[7].u, each = args->value[8].u, parts = args->value[9].u;
   float *partial = args->out[2];
-  for (size_t piece = 0; piece < parts; piece++)
+  for (size_t piece = 0; piece < parts * divide_up(lines, each); piece++) {
+    size_t start = piece / parts * each, count = lines - start < each ? lines - start : each, p = piece % parts;
     for (size_t i = 0; i < s.inputs; i++)
       for (size_t o = 0; o < s.outputs; o++)
         for (size_t tap = 0; tap < 4; tap++)
           *partial++ =
-              (float)weight_at(args, &s, i, o, tap, piece * lines / parts, (piece + 1) * lines / parts);
+              (float)weight_at(args, &s, i, o, tap, start + p * count / parts, start + (p + 1) * count / parts);
+  }
 }
 
 /* ---- sizes that the rows are of ------------------------------------------------------------------------ */
@@ -130,7 +132,9 @@ void transposed_weight_prepare(struct host_args *args, struct random *random) {
   args->value[4].u = factors[1];
   args->value[5].u = (uint32_t)divide_up(parts, images) + below(random, 4);
   args->value[6].u = 1 + below(random, 12);
-  args->value[7].u = images * args->value[5].u;
-  args->value[8].u = parts;
+  uint32_t shards = factors[3], lines = args->value[7].u = images * args->value[5].u;
+  args->value[8].u = (uint32_t)divide_up(lines, shards);
+  while (divide_up(lines, args->value[8].u) < shards) shards = 1, args->value[8].u = lines;
+  args->value[9].u = parts / shards;
   for (int k = 0; k < 2; k++) centre_values(args->in[k], (args->rows + 3) * args->height * args->width);
 }

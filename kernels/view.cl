@@ -51,6 +51,39 @@ view_coils(__global const uint *restrict slice, __global const uchar *restrict m
   }
 }
 
+/* What is of every coil of a slice, as complex planes [scan][coil][height][width], by `form` as above; `taken` has the cells
+ * of k-space that each of the scans [first, first + rows / most) has acquired, from the centre on, [scan][height][width]. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+view_planes(__global const uint *restrict slice, __global const uchar *restrict taken,
+            __global const uint *restrict coils, __global const float2 *restrict values,
+            __global const float *restrict unit, __global float2 *restrict planes, uint height, uint width, uint first,
+            uint stride, uint most, uint form, uint rows) {
+  uint row = (uint)get_group_id(0), pixels = height * width;
+  if (row >= rows) return;
+  uint scan = row / most, coil = row % most, at = slice[scan + first];
+  bool there = coil < (stride > 1u ? min(coils[at], stride) : 1u);
+  size_t from = ((size_t)at * stride + (there ? coil : 0u)) * pixels;
+  for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
+    uint y = i / width, x = i % width;
+    uint corner = (y + height - height / 2u) % height * width + (x + width - width / 2u) % width;
+    float2 value = (float2)(there && form == 2u ? 1.0f : 0.0f, 0.0f);
+    if (there && form == 1u) value = values[from + i];
+    if (there && form == 0u && taken[(size_t)scan * pixels + corner]) value = unit[at] * values[from + corner];
+    planes[(size_t)row * pixels + i] = value;
+  }
+}
+
+/* `refused` becomes the lowest image with a pixel that is no finite number. A work-group takes an image. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+view_check(__global const float *restrict image, __global uint *restrict refused, uint pixels, uint rows) {
+  uint row = (uint)get_group_id(0);
+  if (row >= rows) return;
+  bool bad = false;
+  for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP)
+    bad = bad || (as_uint(image[(size_t)row * pixels + i]) & 0x7f800000u) == 0x7f800000u;
+  if (bad) atomic_min(refused, row);
+}
+
 /* The masks of scans as numbers, 0 in the columns before `left` and from `right` on, which the scanner padded (as the published
  * network is given them), and mean and deviation of their slices. A work-group takes a scan. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void

@@ -2,6 +2,8 @@
 #include "kernels/divisor.h"
 #include "kernels/kernels.h"
 
+#include <math.h>
+
 /* Frequency (y - height / 2, x - width / 2), which the column has at that place modulo height and width. */
 void view_frequencies_reference(const struct host_args *args) {
   const uint32_t *slice = args->in[0];
@@ -93,6 +95,59 @@ void view_coils_prepare(struct host_args *args, struct random *random) {
   args->value[10].u = 1 + random_u32(random) % 3;
   args->value[11].u = most;
   args->value[12].u = random_u32(random) % 3;
+}
+
+void view_planes_reference(const struct host_args *args) {
+  size_t height = args->value[6].u, width = args->value[7].u, first = args->value[8].u, stride = args->value[9].u,
+         most = args->value[10].u, pixels = height * width;
+  for (size_t row = 0; row < args->rows; row++) {
+    size_t scan = row / most, coil = row % most, at = ((const uint32_t *)args->in[0])[scan + first];
+    size_t coils = stride > 1 ? ((const uint32_t *)args->in[2])[at] : 1, form = args->value[11].u;
+    const float *values = (const float *)args->in[3] + 2 * (at * stride + coil) * pixels;
+    bool there = coil < coils && coil < (stride > 1 ? stride : 1);
+    for (size_t i = 0; i < pixels; i++) {
+      float *plane = (float *)args->out[5] + 2 * (row * pixels + i);
+      size_t v = (i / width + height - height / 2) % height, u = (i % width + width - width / 2) % width;
+      size_t corner = v * width + u, from = form ? i : corner;
+      float factor = form ? 1 : ((const float *)args->in[4])[at];
+      if (!form && !((const uint8_t *)args->in[1])[scan * pixels + corner]) factor = 0;
+      for (size_t part = 0; part < 2; part++)
+        plane[part] = !there ? 0 : form == 2 ? part == 0 : factor != 0 ? factor * values[2 * from + part] : 0;
+    }
+  }
+}
+
+/* Rows of ENV hold three images at most, where each is of a coil. */
+void view_planes_prepare(struct host_args *args, struct random *random) {
+  uint32_t most = some_divisor(args->rows, random), scans = (uint32_t)args->rows / most;
+  for (size_t row = 0; row < args->rows + 3; row++)
+    ((uint32_t *)args->in[0])[row] = random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
+  for (size_t i = 0; i < args->rows * args->height * args->width; i++) ((uint8_t *)args->in[1])[i] = random_u32(random) % 2;
+  for (size_t row = 0; row < args->table_rows[TABLE_SLICE]; row++) {
+    ((uint32_t *)args->in[2])[row] = 1 + random_u32(random) % 3;
+    ((float *)args->in[4])[row] = random_u32(random) % 2 ? 0.125f : 4;
+  }
+  args->value[6].u = 1 + random_u32(random) % (uint32_t)args->height;
+  args->value[7].u = 1 + random_u32(random) % (uint32_t)args->width;
+  args->value[8].u = random_u32(random) % ((uint32_t)args->rows - scans + 4);
+  args->value[9].u = 1 + random_u32(random) % 3;
+  args->value[10].u = most;
+  args->value[11].u = random_u32(random) % 3;
+}
+
+void view_check_reference(const struct host_args *args) {
+  size_t pixels = args->value[2].u;
+  uint32_t *refused = args->out[1];
+  for (size_t i = 0; i < args->rows * pixels; i++)
+    if (!isfinite(((const float *)args->in[0])[i]) && i / pixels < *refused) *refused = (uint32_t)(i / pixels);
+}
+
+void view_check_prepare(struct host_args *args, struct random *random) {
+  size_t pixels = args->height * args->width;
+  args->value[2].u = (uint32_t)pixels;
+  *(uint32_t *)args->out[1] = UINT32_MAX;
+  for (size_t row = 0; row < args->rows; row++)
+    if (random_u32(random) % 4 == 0) ((float *)args->in[0])[row * pixels + random_u32(random) % pixels] = row % 2 ? NAN : INFINITY;
 }
 
 void view_masks_reference(const struct host_args *args) {

@@ -134,6 +134,7 @@ static double cross_entropy(struct learning_run *run) {
   double sum = 0;
   graph_zero_gradients(run->training.policy.graph);
   add_gradient(run);
+  graph_gather(run->training.policy.graph);
   read_rows(run, ROLLOUT_terms, terms);
   for (size_t i = 0; i < ROWS; i++) sum += (double)terms[4 * i] / ROWS;
   return sum;
@@ -238,6 +239,7 @@ static void kept_activations_change_nothing(void **state) {
     set_options(&runs[k], CLONE_LBCS, NULL);
     runs[k].options.policy.channels = 16; /* 2 are too few for the fused path */
     runs[k].options.policy.batch = 64;
+    runs[k].options.policy.pools = 1;
     runs[k].options.learn.scans = 2; /* emulation is slow */
     runs[k].options.train.keep_activations = keeps[k];
     open_learning(&runs[k]);

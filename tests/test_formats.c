@@ -457,9 +457,9 @@ static void broken_headers_are_named(void **state) {
       {"{'descr': '<c8', 'fortran_order': False, 'shape': (99999999, 99999999, 99999999, 99999999), }",
        "is shorter than its header says"},
       {"{'descr': '<c8', 'fortran_order': False, 'shape': (0, 8, 8), }", "holds an array of no numbers"},
-      {"{'descr': '|O', 'fortran_order': False, 'shape': (8, 8), }", "holds numbers of type '|O'"},
-      {"{'fortran_order': False, 'shape': (8, 8), 'descr': '", "holds numbers of type '"},
-      {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (8, 8), }", "holds numbers of type [('a'"},
+      {"{'descr': '|O', 'fortran_order': False, 'shape': (8, 8), }", "holds entries of type objects of Python"},
+      {"{'fortran_order': False, 'shape': (8, 8), 'descr': '", "holds entries of type ;"},
+      {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (8, 8), }", "holds entries of type records (several fields);"},
       {"{'descr': '<f4', 'shape': (8, 8), }", "has a header that is no array's"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (8, -8), }", "has a header that is no array's"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (64,), }", "it is no image"}};

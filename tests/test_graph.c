@@ -1,6 +1,7 @@
 /* Graphs: refused shapes, the plan (nothing that lives at the same time overlaps), its printing, the refusal
  * for want of memory, shared parameters, micro-batches, and that running allocates nothing. */
 #include "engine/base/random.h"
+#include "engine/base/round.h"
 #include "engine/graph/graph.h"
 #include "kernels/kernels.h"
 #include "tests/support.h"
@@ -294,6 +295,76 @@ static void test_micro_batches(void **state) {
   arena_close(arena);
 }
 
+/* ---- shards -------------------------------------------------------------------------------------------- */
+
+/* Whatever fits at once and however many ranks there are, every row is taken once, in order, and a pass holds whole
+ * shards or a part of one. */
+static void check_cover(size_t rows, size_t most, uint32_t ranks) {
+  struct ranks known = {.count = ranks};
+  const struct shards shards = {8, &known};
+  size_t each = divide_up(rows, 8), next = 0;
+  for (known.rank = 0; known.rank < ranks; known.rank++) {
+    struct shard_pass pass;
+    for (size_t turn = 0; shards_take(&shards, &pass, turn, rows, most); turn++) {
+      size_t shard = known.rank * shards_held(&shards) + pass.shard;
+      assert_int_equal(pass.first, next);
+      assert_int_equal(pass.first / each, shard);
+      assert_true(pass.rows <= most && (pass.each == each ? pass.first % each == 0 : pass.rows == pass.each));
+      assert_true(pass.each == each || (pass.first + pass.rows - 1) / each == shard);
+      next += pass.rows;
+    }
+  }
+  assert_int_equal(next, rows);
+}
+
+static void test_shards_cover(void **state) {
+  (void)state;
+  for (size_t rows = 1; rows < 40; rows++)
+    for (size_t most = 1; most < 12; most++)
+      for (uint32_t ranks = 1; ranks <= 8; ranks *= 2) check_cover(rows, most, ranks);
+}
+
+/* The gradient of images from `first` on as a rank has it that holds so many of 4 shards, an image each. */
+static void run_rank(struct bench *bench, struct device *device, uint32_t held, size_t first, size_t count, float *to) {
+  struct error error;
+  struct kernel_setup setup = {HEIGHT, WIDTH, false, ""};
+  struct graph_setup plan = {device, NULL, BATCH, true, false, NULL};
+  *bench = (struct bench){.device = device};
+  assert_good(kernels_open(&bench->kernels, device, &kernel_table, &setup, &error), &error);
+  assert_true(kernel_need(bench->kernels, "gradient_tree", &error));
+  plan.kernels = bench->kernels;
+  graph_open(&bench->graph);
+  graph_keep_apart(bench->graph, 4, held);
+  bench->input = graph_input(bench->graph, "input", 1, HEIGHT, WIDTH);
+  bench->output = small_net(bench->graph, bench->input);
+  assert_good(graph_plan(bench->graph, &plan, &error), &error);
+  graph_start(bench->graph, 3);
+  graph_set_shards(bench->graph, 0, 1);
+  run_part(bench, first, count);
+  graph_gather(bench->graph);
+  read_gradients(bench, to);
+}
+
+/* Two ranks' sums are one's halves, to the bit; a batch of 3 leaves the last shard empty. */
+static void test_ranks_sum_alike(void **state) {
+  struct bench whole, half;
+  struct arena *arena = arena_open();
+  for (size_t batch = 3; batch <= BATCH; batch++) {
+    float *sum[3];
+    for (int k = 0; k < 3; k++) sum[k] = ARENA_NEW(arena, float, 1 << 16);
+    run_rank(&whole, *state, 4, 0, batch, sum[0]);
+    size_t count = whole.graph->elements;
+    for (size_t rank = 0; rank < 2; rank++) {
+      run_rank(&half, *state, 2, 2 * rank, batch - 2 * rank < 2 ? 1 : 2, sum[1 + rank]);
+      close_bench(&half);
+    }
+    for (size_t i = 0; i < count; i++) sum[1][i] += sum[2][i];
+    assert_memory_equal(sum[0], sum[1], sizeof(float) * count);
+    close_bench(&whole);
+  }
+  arena_close(arena);
+}
+
 static void test_step_allocates_nothing(void **state) {
   struct bench bench;
   struct error error;
@@ -413,7 +484,8 @@ int main(void) {
       cmocka_unit_test(test_lifetimes),         cmocka_unit_test(test_print),
       cmocka_unit_test(test_micro_batches),     cmocka_unit_test(test_step_allocates_nothing),
       cmocka_unit_test(test_shared_parameters), cmocka_unit_test(test_memory_refusal),
-      cmocka_unit_test(test_given_node),
+      cmocka_unit_test(test_given_node),        cmocka_unit_test(test_shards_cover),
+      cmocka_unit_test(test_ranks_sum_alike),
   };
   return cmocka_run_group_tests_name("graph", tests, support_open_device, support_close_device);
 }

@@ -346,7 +346,7 @@ static void test_fused_does_not_build(void **state) {
   assert_int_equal(reconstructor.batch, 2);
   graph_start(reconstructor.graph, 1);
   reconstructor_forward(&reconstructor, 2);
-  reconstructor_backward(&reconstructor, 2);
+  reconstructor_backward(&reconstructor, 2, 2);
   assert_good(device_finish(device, &error), &error);
   reconstructor_close(&reconstructor);
   setup.precision = BLOCK_MIXED;

@@ -133,16 +133,19 @@ static void older_structures_are_shorter(void **state) {
   GOOD(l2sr_env_close(env));
 }
 
-/* A program of before a member of l2sr_slices, and one of after, which asks for what this library does not know. */
+/* Programs of before a member of l2sr_slices and of before its size, and one of after, which asks for what is not known. */
 static void slices_have_their_size(void **state) {
   struct {
     struct l2sr_slices slices;
     size_t more;
   } newer = {.slices = slices};
-  struct l2sr_slices older = slices;
+  struct l2sr_slices older = slices, without = slices;
   struct l2sr_config config = config_of();
   l2sr_env *env;
   (void)state;
+  without.bytes = 0;
+  config.slices = &without;
+  GOOD(l2sr_env_close(open_by(&config)));
   older.bytes = offsetof(struct l2sr_slices, volume);
   older.volume = (const uint32_t *)&config; /* is not there */
   config.slices = &older;
@@ -1243,8 +1246,9 @@ static void a_table_tells_what_samplers_reach(void **state) {
     assert_int_equal(run.steps, BUDGET);
     for (size_t i = 0; i < run.scans; i++) sum += run.scores[0][i * (BUDGET + 1) + BUDGET];
     assert_true(fabs(run.mean[0] - sum / SLICES) < 1e-6);
-    assert_int_equal(run.metrics, 6);
-    for (size_t m = 0; m < run.metrics; m++) assert_int_equal(run.metric[m], L2SR_SSIM + (int)m);
+    assert_int_equal(run.metrics, 7);
+    for (size_t m = 0; m < 6; m++) assert_int_equal(run.metric[m], L2SR_SSIM + (int)m);
+    assert_int_equal(run.metric[6], L2SR_CALLBACK);
     assert_null(run.scores[1]);
     assert_true(isnan(run.mean[1]));
     assert_true(isnan(run.deviation[1]));

@@ -1,3 +1,4 @@
+#include "engine/base/half.h"
 #include "engine/base/log.h"
 #include "engine/files/probe.h"
 #include "engine/files/probe_message.h"
@@ -188,6 +189,29 @@ static void numbers_are_converted(void **state) {
   expect_data(store, "u8", STORE_F64, want, sizeof want);
   assert_good(store_read(store, "group/deeper/f64", STORE_F32, NULL, (size_t[]){2, 3}, got, &error), &error);
   assert_true(got[1] == narrow[1] && got[2] == 0 && got[4] == narrow[4] && got[5] == 9);
+  store_close(store);
+}
+
+static void halves_are_rounded_once(void **state) {
+  (void)state;
+  const float numbers[] = {0, 1, -2.0009766f, 65504, 6.1e-5f, 6e-8f, -3e-8f, 1e-9f, 0.1f, 3.14159265f}, large = 65520;
+  enum { COUNT = sizeof numbers / sizeof *numbers };
+  float back[COUNT];
+  struct store *store;
+  struct error error;
+  const char *path = support_path(&folder, "halves.h5");
+  assert_good(store_create(&store, path, &error), &error);
+  store_keep_sums(store);
+  assert_good(store_write_half(store, "group/numbers", 1, (const size_t[]){COUNT}, numbers, &error), &error);
+  assert_false(store_write_half(store, "large", 1, (const size_t[]){1}, &large, &error));
+  assert_holds(error.text, "large holds 65520 at element 0; half precision holds numbers from -65504 to 65504");
+  commit(store);
+  assert_good(store_open(&store, path, &error), &error);
+  char words[64];
+  store_type_words(store, "group/numbers", words, sizeof words);
+  assert_string_equal(words, "float16");
+  assert_good(store_read_known(store, "group/numbers", STORE_F32, COUNT, back, &error), &error);
+  for (size_t i = 0; i < COUNT; i++) assert_true(back[i] == half_to_float(half_from_float(numbers[i])));
   store_close(store);
 }
 
@@ -1708,6 +1732,7 @@ int main(void) {
       TEST(shapes_are_told),
       TEST(hyperslabs_are_read),
       TEST(numbers_are_converted),
+      TEST(halves_are_rounded_once),
       TEST(names_are_looked_up_group_by_group),
       TEST(a_link_to_a_pipe_is_not_followed),
       TEST(a_link_to_another_file_is_read),

@@ -237,6 +237,29 @@ static void refuses_other_sizes(void **state) {
   expect_refusal(&setup, "more than 2048 nodes");
 }
 
+/* What has matrix instructions takes it (tests/test_unet.c). */
+static void halves_want_matrix_instructions(void **state) {
+  struct device *device = *state;
+  const struct net_varnet_setup setup = {32, 32, 1, 1, 4, 1, 4, 1, .maps = true, .half = true};
+  struct kernel_setup kernel_setup = {32, 32, false, ""};
+  struct kernels *kernels;
+  struct error error;
+  if (device->facts.matrix != MATRIX_NONE) skip();
+  assert_good(kernels_open(&kernels, device, &kernel_table, &kernel_setup, &error), &error);
+  struct graph *graph = build(&setup);
+  struct graph_setup plan = {device, kernels, 1, false, false, NULL};
+  assert_false(graph_plan(graph, &plan, &error));
+  assert_holds(error.text, "has no matrix instructions that a U-Net in half precision knows");
+  graph_close(graph);
+  kernels_close(kernels);
+}
+
+static void refuses_more_channels_in_halves(void **state) {
+  const struct net_varnet_setup setup = {32, 32, 2, 2, 40, 4, 4, 2, .maps = true, .half = true};
+  (void)state;
+  expect_refusal(&setup, "40 channels and 4 pools; in half precision it takes 1 to 6 pools, and 1 to 512 channels");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(follows_its_reference),
@@ -244,6 +267,8 @@ int main(void) {
       cmocka_unit_test(an_empty_coil_changes_nothing),
       cmocka_unit_test(has_as_many_parameters_as_the_published_one),
       cmocka_unit_test(refuses_other_sizes),
+      cmocka_unit_test(halves_want_matrix_instructions),
+      cmocka_unit_test(refuses_more_channels_in_halves),
   };
   return cmocka_run_group_tests_name("varnet", tests, support_open_transforms, support_close_transforms);
 }

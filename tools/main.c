@@ -177,7 +177,7 @@ static volatile sig_atomic_t goes_on; /* what runs is a command that --resume go
 
 static int run_command(const struct command *command, char **argv) {
   struct error error = {.code = ERROR_NONE};
-  struct call call = {.command = command, .list = command_list, .arena = arena_open()};
+  struct call call = {.command = command, .list = command_list, .arena = arena_open(), .words = argv};
   goes_on = !strcmp(command->name, "train");
   bool good = run_call(&call, argv, &error);
   if (!good && wants_json(command, argv)) report_json(error.text);

@@ -82,6 +82,14 @@ size_t text_length(const char *text) {
   return length;
 }
 
+char *text_join(struct arena *arena, const char *const *texts, size_t count) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < count; i++) bytes += strlen(texts[i]);
+  char *joined = arena_new(arena, bytes + 1), *at = joined;
+  for (size_t i = 0; i < count; i++) at = stpcpy(at, texts[i]);
+  return joined;
+}
+
 /* ---- numbers ------------------------------------------------------------------------------------------- */
 
 struct text_number text_number(double value, int digits) {

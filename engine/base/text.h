@@ -22,6 +22,8 @@ size_t text_show_character(FILE *file, const char *text);
 void text_show(FILE *file, const char *text);
 const char *text_shown(struct arena *arena, const char *text);
 size_t text_length(const char *text); /* characters that it is shown as */
+/* The texts one after the other: a format copies long ones byte by byte, twice. */
+char *text_join(struct arena *arena, const char *const *texts, size_t count);
 
 /* A number for readers: so many digits, no zeros behind the point, and no exponent from 1e-6 to 1e15. */
 struct text_number {

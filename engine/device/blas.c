@@ -20,9 +20,9 @@ void blas_complex_product(struct device *device, size_t m, size_t n, size_t k, s
 }
 
 void blas_product(struct device *device, size_t m, size_t n, size_t k, struct blas_factor a,
-                  struct blas_factor b, cl_mem c, bool add) {
+                  struct blas_factor b, cl_mem c, size_t c_offset, bool add) {
   HOLD(LOCK_PRODUCTS);
   CL(device, (cl_int)CLBlastSgemm(CLBlastLayoutRowMajor, transpose_of(a), transpose_of(b), m, n, k, 1, a.data,
                                   a.offset, a.transposed ? m : k, b.data, b.offset, b.transposed ? k : n,
-                                  add ? 1 : 0, c, 0, n, &device->queue, NULL));
+                                  add ? 1 : 0, c, c_offset, n, &device->queue, NULL));
 }

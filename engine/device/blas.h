@@ -16,8 +16,8 @@ struct blas_factor {
 void blas_complex_product(struct device *device, size_t m, size_t n, size_t k, struct blas_factor a,
                           struct blas_factor b, cl_mem c, size_t c_offset);
 
-/* C = A B for real matrices, from the start of C; `add` adds the product to C. */
+/* C = A B for real matrices; `add` adds the product to C. */
 void blas_product(struct device *device, size_t m, size_t n, size_t k, struct blas_factor a,
-                  struct blas_factor b, cl_mem c, bool add);
+                  struct blas_factor b, cl_mem c, size_t c_offset, bool add);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -378,6 +379,17 @@ void device_note(struct device *device, cl_int code, const char *call, const cha
           device_code_name(code), code, file, line, limits);
 }
 
+void device_fail(struct device *device, enum error_code code, const char *format, ...) {
+  char text[sizeof device->first.text];
+  va_list values;
+  if (device->failed) return;
+  va_start(values, format);
+  vsnprintf(text, sizeof text, format, values);
+  va_end(values);
+  device->failed = true;
+  fail_as(&device->first, code, "%s", text);
+}
+
 bool device_finish(struct device *device, struct error *error) {
   CL(device, clFinish(device->queue));
   if (!device->failed) return true;
@@ -400,6 +412,10 @@ bool device_has_room(const struct device *device, size_t bytes, const char *what
   if (device->facts.kind & CL_DEVICE_TYPE_GPU) return true;
   snprintf(all, sizeof all, "%s and compiling kernels", what);
   return room_for(bytes + room_for_kernels(), all, error);
+}
+
+struct shards device_shards(const struct device *device) {
+  return (struct shards){device->shards ? device->shards : ranks_count(device->ranks), device->ranks};
 }
 
 cl_mem device_buffer(struct device *device, size_t bytes, const char *what, struct error *error) {

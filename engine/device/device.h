@@ -10,6 +10,7 @@
 #ifndef L2SR_ENGINE_DEVICE_H
 #define L2SR_ENGINE_DEVICE_H
 
+#include "engine/base/shards.h"
 #include "engine/base/error.h"
 #include "engine/base/log.h"
 
@@ -47,6 +48,8 @@ struct compiling {
 };
 
 struct device {
+  struct ranks *ranks; /* of which this device is one's; NULL: it is alone */
+  uint32_t shards;     /* that batches are summed by (engine/base/shards.h); 0: one a rank */
   cl_context context;
   cl_device_id id;
   cl_command_queue queue;
@@ -58,6 +61,7 @@ struct device {
   bool adopted;                          /* the context is the program's */
   bool stays;                            /* the context is not released: devices opened later take it */
   bool times;                            /* the queue can time launches, which costs time itself */
+  const void *calls;                     /* functions of the program, for systems that know what these are; NULL: none */
   const char *stage;                     /* of a training, or another work of the host: lists that run are its; NULL: none */
   const char *phase, *part, *label;      /* names for the profile, ever finer: what the launches belong to */
   struct arena *arena;                   /* holds what is kept until the device is closed */
@@ -75,6 +79,9 @@ void device_close(struct device *device);
 
 /* Waits for everything enqueued and returns a sticky failure. */
 bool device_finish(struct device *device, struct error *error);
+
+/* How batches are shared out. */
+struct shards device_shards(const struct device *device);
 
 /* Waits for everything enqueued, and times the launches after it, by another queue; NULL: no more. */
 bool device_profile(struct device *device, struct profile *profile, struct error *error);
@@ -108,6 +115,8 @@ double device_distance(struct device *device, cl_mem found, cl_mem expected, siz
 
 /* Notes the result of an enqueue; CL() adds its text and place. */
 void device_note(struct device *device, cl_int code, const char *call, const char *file, int line);
+/* Notes that a function of the program has failed, as a failed enqueue is noted. */
+void device_fail(struct device *device, enum error_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 #define CL(device, call)                                                                                     \
   do {                                                                                                       \
     if (!(device)->failed) device_note(device, call, #call, __FILE__, __LINE__);                             \

@@ -1,6 +1,7 @@
 #include "engine/device/kernel.h"
 
 #include "engine/base/round.h"
+#include "engine/base/text.h"
 #include "engine/device/compile.h"
 #include "engine/device/profile.h"
 #include "engine/device/program_cache.h"
@@ -184,11 +185,16 @@ static bool is_specialised(const struct kernel_table *table, const char *file) {
 /* All files that have these options, under the name of one of them. */
 static struct source join_files(const struct kernels *kernels, struct arena *arena, const char *name,
                                 const char *options) {
-  struct source joined = {name, ""};
-  for (const struct source *s = kernels->table->sources + 1; s->name; s++)
-    if (!is_specialised(kernels->table, s->name) && !strcmp(options, file_options(kernels, arena, s)))
-      joined.text = arena_text(arena, "%s\n#line 1 \"%s\"\n%s", joined.text, s->name, s->text);
-  return joined;
+  const struct source *sources = kernels->table->sources + 1;
+  size_t files = 0, count = 0;
+  while (sources[files].name) files++;
+  const char **texts = ARENA_NEW(arena, const char *, 2 * files);
+  for (const struct source *s = sources; s->name; s++) {
+    if (is_specialised(kernels->table, s->name) || strcmp(options, file_options(kernels, arena, s))) continue;
+    texts[count++] = arena_text(arena, "\n#line 1 \"%s\"\n", s->name);
+    texts[count++] = s->text;
+  }
+  return (struct source){name, text_join(arena, texts, count)};
 }
 
 /* The program of the row's file, where another row of it was built. */

@@ -38,13 +38,15 @@ struct arg_desc {
 };
 
 /* The arguments of a launch as host arrays in the type of their element (REAL as float). */
+enum { ARGS_MOST = 20 };
+
 struct host_args {
-  const void *in[16];
-  void *out[16]; /* OUT and INOUT arguments */
+  const void *in[ARGS_MOST];
+  void *out[ARGS_MOST]; /* OUT and INOUT arguments */
   union host_value {
     uint32_t u;
     float f;
-  } value[16];
+  } value[ARGS_MOST];
   size_t rows, height, width;
   size_t actions; /* the value of the macro ACTIONS, of files that have it */
   size_t table_rows[12];
@@ -54,8 +56,6 @@ enum launch {
   LAUNCH_ITEM, /* one work-item a row */
   LAUNCH_GROUP /* one work-group a row */
 };
-
-enum { ARGS_MOST = 16 };
 
 struct kernel_desc {
   const char *name, *file, *doc;

@@ -6,7 +6,7 @@
 
 #include "engine/device/device.h"
 
-enum { PROFILE_ROWS = 512, PROFILE_PENDING = 4096 };
+enum { PROFILE_ROWS = 4096, PROFILE_PENDING = 4096 };
 
 struct profile_row {
   const char *kernel, *phase, *part, *label;

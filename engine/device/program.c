@@ -2,6 +2,7 @@
 
 #include "engine/base/hash.h"
 #include "engine/base/log.h"
+#include "engine/base/text.h"
 #include "engine/device/compile.h"
 #include "engine/device/program_cache.h"
 #include "engine/device/room.h"
@@ -12,9 +13,10 @@
 static void name_program(struct arena *arena, const struct device *device, const struct source *prelude,
                          const struct source *source, const char *options, char key[65]) {
   const struct device_facts *facts = &device->facts;
-  char *identity = arena_text(arena, "%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s", PROGRAM_CACHE_FORMAT,
-                              facts->platform, facts->name, facts->version, facts->driver, options,
-                              prelude->text, source->name, source->text);
+  const char *parts[] = {PROGRAM_CACHE_FORMAT, "\n", facts->platform, "\n", facts->name, "\n",
+                         facts->version,       "\n", facts->driver,   "\n", options,     "\n",
+                         prelude->text,        "\n", source->name,    "\n", source->text};
+  char *identity = text_join(arena, parts, sizeof parts / sizeof *parts);
   hash_hex(identity, strlen(identity), key);
 }
 

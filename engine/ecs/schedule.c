@@ -250,13 +250,19 @@ static void print_set(const struct schedule *schedule, int depth, const char *wo
   fputc('\n', file);
 }
 
+static const char *word_of(const struct system *system) {
+  if (system->next) return "repeat ";
+  if (system->calls) return "call ";
+  return is_host(system) ? "host " : "";
+}
+
 /* `around`: loops and lists that the schedule stands in. */
 static void print_rows(const struct schedule *schedule, int around, FILE *file) {
   for (int i = 0; i < schedule->count; i++) {
     const struct system *system = &schedule->system[i];
     int depth = around + schedule->depth[i];
     if (is_end(system)) continue;
-    fprintf(file, "%*s%s%s: %s\n", 2 * depth, "", system->next ? "repeat " : is_host(system) ? "host " : "", system->name, system->doc);
+    fprintf(file, "%*s%s%s: %s\n", 2 * depth, "", word_of(system), system->name, system->doc);
     print_set(schedule, depth, "reads", system->reads, file);
     print_set(schedule, depth, "writes", system->writes, file);
     print_set(schedule, depth, "parts", system->parts, file);
@@ -363,7 +369,7 @@ static void print_nodes(const struct schedule *schedule, const struct place *ins
     if (is_end(system)) continue;
     fputs("  ", file);
     print_node(&place, file);
-    fprintf(file, " [label=\"%s%s\"];\n", system->next ? "repeat " : "", system->name);
+    fprintf(file, " [label=\"%s%s\"];\n", word_of(system), system->name);
     if (system->list) print_nodes(system->list, &place, file);
   }
   for (int to = 0; to < schedule->count; to++)

@@ -15,8 +15,9 @@ struct system {
   component_set parts;                             /* written in some rows: the others stay */
   uint32_t covers;                                 /* of a loop: tables of which its turns go over all rows, a bit each */
   bool loads;                                      /* it fills loaded columns (KEEP_SCENE), or reads what was loaded */
+  bool calls;                                      /* its run calls a function of the program's, and so waits */
   const char *kernels[SYSTEM_KERNELS_MOST];        /* the kernels that run launches */
-  void (*run)(struct world *world, void *context); /* enqueues; never waits, never allocates */
+  void (*run)(struct world *world, void *context); /* enqueues; never allocates, nor waits, but for `calls` */
   /* Makes the row a loop, in place of run: the systems that follow, up to system_end, are repeated while this
    * prepares a turn, from 0 on. `doc` says over what. */
   bool (*next)(struct world *world, void *context, size_t turn);

@@ -29,6 +29,7 @@ static void print_kernels(const struct system *system, FILE *file) {
 static const char *kind_of(const struct system *system) {
   if (system->next) return "loop";
   if (system->list) return "list";
+  if (system->calls) return "call";
   return system->run ? "system" : "host";
 }
 

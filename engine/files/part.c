@@ -329,21 +329,48 @@ static bool try_folder(const char *path, struct error *error) {
   return true;
 }
 
+static bool refuse_folder(const char *path, int why, struct error *error) {
+  return fail_file(error, "cannot make folder %s: %s; name another place for the output", path, strerror(why));
+}
+
 bool folder_make(const char *path, struct error *error) {
   char part[4096];
   snprintf(part, sizeof part, "%s", path);
   for (char *c = part; *c; c++)
     if (*c == '/' && c > part) {
       *c = 0;
-      mkdir(part, 0777);
+      int why = mkdir(part, 0777) ? errno : 0;
+      if (why && !file_is_there(part)) return refuse_folder(part, why, error);
       *c = '/';
     }
-  if (mkdir(part, 0777) && errno != EEXIST)
-    return fail_file(error, "cannot make folder %s: %s; name another place for the output", path, strerror(errno));
+  if (mkdir(part, 0777) && errno != EEXIST) return refuse_folder(path, errno, error);
   if (!folder_is_there(part))
     return fail_file(error, "%s is not a folder; name another place for the output", path);
   parts_clear(part);
   return try_folder(path, error);
+}
+
+size_t folder_there(const char *path) {
+  char part[4096];
+  snprintf(part, sizeof part, "%s", path);
+  size_t length = strlen(part);
+  while (length && !file_is_there(part)) {
+    while (length && part[length - 1] == '/') length--;
+    while (length && part[length - 1] != '/') length--;
+    part[length] = 0;
+  }
+  return length;
+}
+
+void folder_unmake(const char *path, size_t there) {
+  char part[4096];
+  snprintf(part, sizeof part, "%s", path);
+  for (size_t length = strlen(part); length > there;) {
+    rmdir(part); /* not where something is in it */
+    while (length > there && part[length - 1] == '/') length--;
+    while (length > there && part[length - 1] != '/') length--;
+    part[length] = 0;
+  }
 }
 
 bool folder_hold(const char *path, int *descriptor, struct error *error) {

@@ -68,6 +68,9 @@ const char *folder_beside(struct arena *arena, const char *file, const char *con
 /* Makes the folder and those above it, also where it is there; refuses one that takes no files. Removes what
  * killed programs left half written there. */
 bool folder_make(const char *path, struct error *error);
+/* How much of the path is there: for folder_unmake, which removes the empty folders that folder_make has made below that. */
+size_t folder_there(const char *path);
+void folder_unmake(const char *path, size_t there);
 /* Holds a folder against others that hold it, until the descriptor is closed; the program's end closes it
  * too. -1: folders cannot be locked there. */
 bool folder_hold(const char *path, int *descriptor, struct error *error);

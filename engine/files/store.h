@@ -79,6 +79,10 @@ void store_keep_sums(struct store *store);
 /* Groups in the name are made. `compress` stores chunks of the last two axes with shuffle and deflate. */
 bool store_write(struct store *store, const char *name, enum store_type type, int rank, const size_t *size,
                  const void *from, bool compress, struct error *error);
+/* Numbers rounded to half precision (float16 in the file): read as STORE_F32 they are the rounded ones, which checksums are
+ * of. Refuses what half precision does not hold. */
+bool store_write_half(struct store *store, const char *name, int rank, const size_t *size, const float *from,
+                      struct error *error);
 bool store_write_text(struct store *store, const char *name, const char *text, struct error *error);
 bool store_put_text(struct store *store, const char *attribute, const char *text, struct error *error);
 bool store_put_number(struct store *store, const char *attribute, double value, struct error *error);

@@ -1,10 +1,12 @@
 /* New HDF5 files. */
+#include "engine/base/half.h"
 #include "engine/base/log.h"
 #include "engine/files/store_inside.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -68,6 +70,15 @@ static hid_t file_type(enum store_type type) {
   return complex;
 }
 
+/* IEEE 754 binary16, as h5py's float16. */
+static hid_t half_type(void) {
+  hid_t type = H5Tcopy(H5T_IEEE_F32LE);
+  H5Tset_fields(type, 15, 10, 5, 0, 10);
+  H5Tset_size(type, 2);
+  H5Tset_ebias(type, 15);
+  return type;
+}
+
 /* Leaves out the time of writing: the same data make the same bytes. */
 static hid_t creation_list(int rank, const hsize_t *size, bool compress) {
   hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
@@ -117,27 +128,53 @@ static herr_t put_data_sum(struct store *store, hid_t dataset, const char *name,
   return put_sum(dataset, text);
 }
 
-bool store_write(struct store *store, const char *name, enum store_type type, int rank, const size_t *size,
-                 const void *from, bool compress, struct error *error) {
-  HOLD(LOCK_FILES);
-  hsize_t extent[STORE_RANK];
+/* Of numbers of `type` in memory; `stored` is closed here. */
+static bool write_as(struct store *store, const char *name, hid_t stored, enum store_type type, int rank,
+                     const size_t *size, const void *from, bool compress, struct error *error) {
+  hsize_t extent[STORE_RANK] = {0};
   REQUIRE(rank >= 0 && rank <= STORE_RANK, "%s has rank %d", name, rank);
   for (int i = 0; i < rank; i++) extent[i] = size[i];
   hid_t space = rank ? H5Screate_simple(rank, extent, NULL) : H5Screate(H5S_SCALAR);
   hid_t link = H5Pcreate(H5P_LINK_CREATE), plist = creation_list(rank, extent, compress);
-  hid_t stored = file_type(type);
+  /* the file's little-endian types are this library's memory types on every machine we build for */
+  hid_t memory = file_type(type);
   H5Pset_create_intermediate_group(link, 1);
   hid_t dataset = H5Dcreate2(store->file, name, stored, space, link, plist, H5P_DEFAULT);
-  /* the file's little-endian types are this library's memory types on every machine we build for */
-  herr_t code = dataset < 0 ? -1 : H5Dwrite(dataset, stored, H5S_ALL, H5S_ALL, H5P_DEFAULT, from);
+  herr_t code = dataset < 0 ? -1 : H5Dwrite(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, from);
   if (code >= 0) code = put_data_sum(store, dataset, name, type, rank, size, from);
   if (code < 0) store_refuse(store, "write", name, error);
   if (dataset >= 0) H5Dclose(dataset);
+  H5Tclose(memory);
   H5Tclose(stored);
   H5Pclose(plist);
   H5Pclose(link);
   H5Sclose(space);
   return code >= 0;
+}
+
+bool store_write(struct store *store, const char *name, enum store_type type, int rank, const size_t *size,
+                 const void *from, bool compress, struct error *error) {
+  HOLD(LOCK_FILES);
+  return write_as(store, name, file_type(type), type, rank, size, from, compress, error);
+}
+
+bool store_write_half(struct store *store, const char *name, int rank, const size_t *size, const float *from,
+                      struct error *error) {
+  HOLD(LOCK_FILES);
+  struct arena *arena = arena_open();
+  size_t total = 1;
+  for (int i = 0; i < rank; i++) total *= size[i];
+  float *rounded = arena_try_array(arena, sizeof(float), total + 1);
+  bool good = rounded || fail_memory(error, "%s is too large for this host", name);
+  for (size_t k = 0; good && k < total; k++) {
+    rounded[k] = half_to_float(half_from_float(from[k]));
+    if (!isfinite(rounded[k]))
+      good = fail_file(error, "%s holds %g at element %zu; half precision holds numbers from -65504 to 65504", name,
+                       (double)from[k], k);
+  }
+  good = good && write_as(store, name, half_type(), STORE_F32, rank, size, rounded, false, error);
+  arena_close(arena);
+  return good;
 }
 
 static hid_t text_type(void) {

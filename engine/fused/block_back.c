@@ -108,9 +108,10 @@ static void size_weights_launch(struct blocks *blocks, struct block_layer *layer
   struct block_weights *call = &layer->weights_run;
   weights_tile(blocks, layer, call);
   size_t groups = (size_t)((layer->in / call->in_block) * (layer->out / call->out_block));
-  size_t wanted = 2 * blocks->device->facts.units / groups, tiles = weights_tiles(layer, call, blocks->batch);
-  call->parts = wanted < 1 ? 1 : wanted > tiles ? tiles : wanted;
-  take_at_least(&blocks->part_bytes, call->parts * (size_t)(layer->in * layer->out * 9) * 4);
+  size_t filled = 2 * blocks->device->facts.units / groups;
+  call->parts = filled ? filled : 1;
+  size_t most = graph_parts_most(blocks->graph, call->parts, weights_tiles(layer, call, blocks->batch), blocks->batch);
+  take_at_least(&blocks->part_bytes, most * (size_t)(layer->in * layer->out * 9) * 4);
 }
 
 /* Whether its data gradient is the gradient of its source's activation itself. */
@@ -334,32 +335,38 @@ static void collect_gradient(struct blocks *blocks, const struct block_layer *la
   }
 }
 
-static void reduce_weights(struct blocks *blocks, const struct block_layer *layer, size_t parts,
-                           float factor) {
-  kernel_variant_run(blocks->kernels, &blocks->reduce, (size_t)(layer->in * layer->out * 9),
-                     ARGS(floats(ARG_IN, blocks->part), block_parameter(blocks, layer->conv, false, true),
-                          arg_u32((uint32_t)parts), arg_f32(factor), arg_u32((uint32_t)layer->in),
-                          arg_u32((uint32_t)layer->own_in), arg_u32((uint32_t)layer->own_out)));
+/* Of so many parts, `each` of a shard. */
+static void reduce_weights(struct blocks *blocks, const struct block_layer *layer, const struct graph_cut *cut, size_t parts,
+                           size_t each, float factor) {
+  const struct graph *graph = blocks->graph;
+  const struct parameter *weight = &graph->parameter[block_node(graph, layer->conv)->weight];
+  size_t count = (size_t)(layer->in * layer->out * 9);
+  kernel_variant_run(blocks->kernels, &blocks->reduce, cut->shards * count,
+                     ARGS(floats(ARG_IN, blocks->part), floats(ARG_INOUT, cut->gradients), arg_u32((uint32_t)parts),
+                          arg_u32((uint32_t)each), arg_f32(factor), arg_u32((uint32_t)count), arg_u32((uint32_t)layer->in),
+                          arg_u32((uint32_t)layer->own_in), arg_u32((uint32_t)layer->own_out), SHARD_ARGS(*cut, weight)));
 }
 
 /* Runs the gradient of the first layer's weights, from the input itself. A group takes one channel where
  * there are more than two. */
 static void run_image_weights(struct blocks *blocks, const struct block_layer *layer, cl_mem input,
-                              float factor, size_t images) {
+                              const struct graph_cut *cut, float factor, size_t images) {
   size_t shares = layer->in > 2 ? (size_t)layer->in : 1;
   kernel_variant_run(blocks->kernels, &layer->image_run, block_planes(blocks, layer->out, images) * shares,
                      ARGS(floats(ARG_IN, input), words(ARG_IN, layer->gradient), words(ARG_IN, layer->full),
                           sums(ARG_IN, layer->sums), sums(ARG_IN, layer->back),
                           floats(ARG_OUT, blocks->part)));
-  reduce_weights(blocks, layer, images, factor);
+  reduce_weights(blocks, layer, cut, images, cut->each, factor);
 }
 
-static void run_weights(struct blocks *blocks, const struct block_layer *layer, float factor, size_t images) {
+static void run_weights(struct blocks *blocks, const struct block_layer *layer, const struct graph_cut *cut, float factor,
+                        size_t images) {
   const struct block_layer *first = &blocks->layer[layer->first];
   const struct block_layer *second = layer->second >= 0 ? &blocks->layer[layer->second] : NULL;
   const struct block_weights *call = &layer->weights_run;
   cl_mem activation = second ? blocks->up : layer->first_pooled ? first->pooled : first->full;
-  size_t groups = call->parts * (size_t)((layer->in / call->in_block) * (layer->out / call->out_block));
+  size_t each = weights_tiles(layer, call, cut->each), parts = graph_parts(blocks->graph, call->parts, cut->each, each);
+  size_t groups = cut->shards * parts * (size_t)((layer->in / call->in_block) * (layer->out / call->out_block));
   if (second)
     kernel_variant_run(
         blocks->kernels, &layer->up_run, block_planes(blocks, layer->up_channels, images),
@@ -369,9 +376,9 @@ static void run_weights(struct blocks *blocks, const struct block_layer *layer, 
                           sums(ARG_IN, second ? second->sums : first->sums), words(ARG_IN, layer->gradient),
                           words(ARG_IN, layer->full), sums(ARG_IN, layer->sums), sums(ARG_IN, layer->back),
                           floats(ARG_OUT, blocks->part),
-                          arg_u32((uint32_t)weights_tiles(layer, call, images)),
-                          arg_u32((uint32_t)call->parts)));
-  reduce_weights(blocks, layer, call->parts, factor);
+                          arg_u32((uint32_t)weights_tiles(layer, call, images)), arg_u32((uint32_t)each),
+                          arg_u32((uint32_t)parts)));
+  reduce_weights(blocks, layer, cut, cut->shards * parts, parts, factor);
 }
 
 static void run_gradient(struct blocks *blocks, const struct block_layer *layer, size_t images) {
@@ -389,17 +396,22 @@ static void run_gradient(struct blocks *blocks, const struct block_layer *layer,
                           sums(ARG_INOUT, direct ? first->back : blocks->nothing)));
 }
 
-static void fold_back(struct blocks *blocks, float factor, size_t images) {
+static struct arg place_of(const struct blocks *blocks, const struct graph_cut *cut, int node, bool bias) {
+  const struct node *conv = block_node(blocks->graph, node);
+  return arg_u32((uint32_t)graph_at(cut, &blocks->graph->parameter[bias ? conv->bias : conv->weight]));
+}
+
+static void fold_back(struct blocks *blocks, const struct graph_cut *cut, float factor, size_t images) {
   const int *tail = blocks->tail;
   kernel_variant_run(
-      blocks->kernels, &blocks->fold_back, 1,
-      ARGS(floats(ARG_IN, blocks->totals), block_parameter(blocks, tail[0], false, false),
-           block_parameter(blocks, tail[0], true, false), block_parameter(blocks, tail[1], false, false),
-           block_parameter(blocks, tail[1], true, false), block_parameter(blocks, tail[2], false, false),
-           block_parameter(blocks, tail[0], false, true), block_parameter(blocks, tail[0], true, true),
-           block_parameter(blocks, tail[1], false, true), block_parameter(blocks, tail[1], true, true),
-           block_parameter(blocks, tail[2], false, true), block_parameter(blocks, tail[2], true, true),
-           arg_u32((uint32_t)images), arg_u32((uint32_t)block_node(blocks->graph, tail[0])->shape.channels),
+      blocks->kernels, &blocks->fold_back, cut->shards,
+      ARGS(floats(ARG_IN, blocks->totals), block_parameter(blocks, tail[0], false),
+           block_parameter(blocks, tail[0], true), block_parameter(blocks, tail[1], false),
+           block_parameter(blocks, tail[1], true), block_parameter(blocks, tail[2], false),
+           floats(ARG_INOUT, cut->gradients), place_of(blocks, cut, tail[0], false), place_of(blocks, cut, tail[0], true),
+           place_of(blocks, cut, tail[1], false), place_of(blocks, cut, tail[1], true),
+           place_of(blocks, cut, tail[2], false), place_of(blocks, cut, tail[2], true), arg_u32((uint32_t)cut->stride),
+           arg_u32((uint32_t)images), arg_u32((uint32_t)cut->each), arg_u32((uint32_t)block_node(blocks->graph, tail[0])->shape.channels),
            arg_f32(factor)));
 }
 
@@ -414,6 +426,7 @@ void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient
                      double wanted_scale) {
   REQUIRE(blocks->train, "these blocks were opened for inference (%s)",
           block_precision_name(blocks->precision));
+  const struct graph_cut cut = graph_cut(blocks->graph, images);
   float scale = ldexpf(1, ilogb(wanted_scale)), factor = blocks->factor = 1 / scale;
   device_fill(blocks->device, blocks->backs, 0, blocks->sums_bytes, 0);
   if (blocks->end == END_MAPS) take_maps_gradient(blocks, output_gradient, scale, images);
@@ -422,13 +435,13 @@ void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient
     blocks->device->label = block_node(blocks->graph, layer->conv)->name;
     collect_gradient(blocks, layer, output_gradient, scale, images);
     if (layer->source == SOURCE_IMAGE)
-      run_image_weights(blocks, layer, input, factor, images);
+      run_image_weights(blocks, layer, input, &cut, factor, images);
     else
-      run_weights(blocks, layer, factor, images);
+      run_weights(blocks, layer, &cut, factor, images);
     run_gradient(blocks, layer, images);
   }
   blocks->device->label = "";
-  if (blocks->end == END_IMAGE) fold_back(blocks, factor, images);
+  if (blocks->end == END_IMAGE) fold_back(blocks, &cut, factor, images);
 }
 
 void blocks_input_gradient(struct blocks *blocks, cl_mem input_gradient, size_t images) {
@@ -438,6 +451,6 @@ void blocks_input_gradient(struct blocks *blocks, cl_mem input_gradient, size_t 
   kernel_variant_run(
       blocks->kernels, &blocks->image_gradient, images * (size_t)(layer->rows * layer->columns) / 4,
       ARGS(words(ARG_IN, layer->gradient), words(ARG_IN, layer->full), sums(ARG_IN, layer->sums),
-           sums(ARG_IN, layer->back), block_parameter(blocks, layer->conv, false, false),
+           sums(ARG_IN, layer->back), block_parameter(blocks, layer->conv, false),
            floats(ARG_OUT, input_gradient), arg_f32(blocks->factor)));
 }

@@ -116,7 +116,7 @@ size_t block_group(const struct block_tile *tile);
 size_t block_groups(const struct block_tile *tile, int outs, int rows, int columns, size_t images);
 /* A piece of `whole` for every layer, sums_bytes in all. */
 bool block_pieces(struct blocks *blocks, cl_mem whole, cl_mem *piece, struct error *error);
-struct arg block_parameter(const struct blocks *blocks, int node, bool bias, bool gradient);
+struct arg block_parameter(const struct blocks *blocks, int node, bool bias);
 
 /* block_back.c */
 size_t block_planes(const struct blocks *blocks, int channels, size_t images); /* words that a map is deep */

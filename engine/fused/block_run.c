@@ -304,15 +304,14 @@ static struct arg words(enum arg_kind kind, cl_mem buffer) {
   return arg_buffer(kind, ELEMENT_U32, buffer);
 }
 
-struct arg block_parameter(const struct blocks *blocks, int node, bool bias, bool gradient) {
+struct arg block_parameter(const struct blocks *blocks, int node, bool bias) {
   const struct node *conv = block_node(blocks->graph, node);
   const struct parameter *parameter = &blocks->graph->parameter[bias ? conv->bias : conv->weight];
-  return arg_buffer(gradient ? ARG_INOUT : ARG_IN, ELEMENT_F32,
-                    gradient ? parameter->gradient : parameter->value);
+  return arg_buffer(ARG_IN, ELEMENT_F32, parameter->value);
 }
 
 static struct arg parameter(const struct blocks *blocks, int node, bool bias) {
-  return block_parameter(blocks, node, bias, false);
+  return block_parameter(blocks, node, bias);
 }
 
 void blocks_pack(struct blocks *blocks) {

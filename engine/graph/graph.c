@@ -7,6 +7,8 @@ bool graph_open(struct graph **graph) {
   struct arena *arena = arena_open();
   *graph = ARENA_NEW(arena, struct graph, 1);
   (*graph)->arena = arena;
+  (*graph)->copies = 1;
+  (*graph)->shards.all = (*graph)->shards.held = 1;
   return true;
 }
 
@@ -227,9 +229,11 @@ static void run_node(struct graph *graph, int i, void (*way)(struct graph *graph
   const struct node *node = &graph->node[i];
   size_t images = graph->images;
   graph->device->label = node->name;
-  if (!node->op->mixes) graph->images *= (size_t)node->copies;
+  graph->copies = node->op->mixes ? 1 : (size_t)node->copies;
+  graph->images *= graph->copies;
   way(graph, (tensor){(uint16_t)i});
   graph->images = images;
+  graph->copies = 1;
 }
 
 void graph_forward_part(struct graph *graph, int first, int end) {
@@ -261,8 +265,65 @@ void graph_backward(struct graph *graph) {
 }
 
 void graph_zero_gradients(struct graph *graph) {
-  device_fill(graph->device, graph->gradients, 0, sizeof(float) * graph->elements, 0);
+  device_fill(graph->device, graph->gradients, 0, sizeof(float) * graph->elements * graph->shards.held, 0);
   graph_tell(graph, GRAPH_CLEARED);
+}
+
+/* ---- shards -------------------------------------------------------------------------------------------- */
+
+static const struct graph *owner_of(const struct graph *graph) {
+  return graph->shared ? graph->shared : graph;
+}
+
+void graph_keep_apart(struct graph *graph, uint32_t all, uint32_t held) {
+  REQUIRE(!graph->device && held && held <= all, "%u of %u shards", held, all);
+  graph->shards.all = all;
+  graph->shards.held = held;
+}
+
+void graph_set_shards(struct graph *graph, size_t first, size_t each) {
+  REQUIRE(!graph->shared && first < graph->shards.held && each, "shard %zu of %u, of %zu images", first, graph->shards.held,
+          each);
+  graph->shards.first = first;
+  graph->shards.each = each;
+}
+
+void graph_gather(const struct graph *graph) {
+  REQUIRE(!graph->shared, "another graph has the gradients");
+  if (graph->shards.held > 1)
+    kernel_run(graph->kernels, "gradient_tree", graph->elements / 4,
+               ARGS(graph_arg(ARG_INOUT, graph->gradients), arg_u32(graph->shards.held),
+                    arg_u32((uint32_t)graph->elements)));
+}
+
+/* Nodes of several copies count them as images. */
+struct graph_cut graph_cut(const struct graph *graph, size_t images) {
+  const struct graph *owner = owner_of(graph);
+  size_t each = owner->shards.each ? owner->shards.each * graph->copies : images;
+  struct graph_cut cut = {divide_up(images, each), each, graph->gradients, owner->shards.first * owner->elements,
+                          owner->elements};
+  REQUIRE(owner->shards.first + cut.shards <= owner->shards.held, "%zu images in shards of %zu from %zu on; %u are held",
+          images, each, owner->shards.first, owner->shards.held);
+  return cut;
+}
+
+size_t graph_at(const struct graph_cut *cut, const struct parameter *parameter) {
+  return cut->before + parameter->offset;
+}
+
+enum { SHARD_FILLS = 128 }; /* images of a shard that are work for a whole device */
+
+/* Of the images of a shard alone, whatever else is computed with it: then sums have the same order. Rounded down, or groups
+ * that a device runs at once would be followed by a few more. */
+size_t graph_parts(const struct graph *graph, size_t wanted, size_t each, size_t most) {
+  size_t share = wanted / graph->shards.all, large = each < SHARD_FILLS ? wanted * each / SHARD_FILLS : wanted;
+  size_t parts = share > large ? share : large;
+  return parts > most ? most : parts < 1 ? 1 : parts;
+}
+
+size_t graph_parts_most(const struct graph *graph, size_t wanted, size_t most, size_t images) {
+  size_t held = graph->shards.held, parts = held > 1 ? wanted * (images / SHARD_FILLS + 2) + held : wanted;
+  return parts > most ? most : parts < 1 ? 1 : parts;
 }
 
 void graph_tell(const struct graph *graph, enum graph_effect effect) {

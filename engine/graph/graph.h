@@ -86,6 +86,7 @@ struct node {
   cl_mem kept;            /* forward keeps this for backward */
   cl_mem work, scratch;   /* memory that forward works in; that backward works in */
   struct fft fft;         /* a transform's plan */
+  void *opened;           /* what the row's open has made, for its close */
 };
 
 /* A buffer holds this from moment `first` to `last`. The forward of node i is moment i; its backward is
@@ -108,6 +109,14 @@ struct graph_buffer {
 /* What happens to a network; the last two: a whole pass from its input to its output, and back. */
 enum graph_effect { GRAPH_CLEARED, GRAPH_FORWARD, GRAPH_BACKWARD, GRAPH_LEARNED, GRAPH_PASSED, GRAPH_RETURNED };
 
+/* Sums of a batch are kept apart: images are of shards, one after the other, and every shard has a gradient of its own
+ * until graph_gather. */
+struct graph_shards {
+  uint32_t all;       /* shards of a whole batch, over all ranks */
+  uint32_t held;      /* that this graph has gradients for */
+  size_t first, each; /* of the next backward: its first image's shard, among those held, and images of a shard */
+};
+
 struct graph {
   struct arena *arena;
   struct node node[NODES_MOST];
@@ -127,8 +136,10 @@ struct graph {
   struct kernels *kernels;
   const struct graph *shared; /* the graph that owns the parameter buffers; NULL: this one */
   size_t batch, images;       /* room for; in use */
+  size_t copies;              /* of each that the running node has */
   bool train, input_gradient;
-  cl_mem values, gradients; /* the flat buffers */
+  cl_mem values, gradients; /* the flat buffers; gradients: one for every shard that is held, each of `elements` */
+  struct graph_shards shards; /* of the owner of the parameters */
   /* kernels/linear.cl, where products says so: */
   struct kernel_variant product[GRAPH_PRODUCTS][GRAPH_TILES], product_sum, product_gather;
   struct slot slot[SLOTS_MOST];
@@ -256,6 +267,9 @@ tensor graph_normal(struct graph *graph, tensor x, double deviation);
 /* An output that other nodes of the graph use as well. Those that nobody uses are outputs by themselves. */
 void graph_output(struct graph *graph, tensor x);
 
+/* Before the plan: gradients are kept apart by shards, of which a batch has `all`, and this graph has `held`; both are 1
+ * otherwise. A graph that takes another's parameters has as many as that. */
+void graph_keep_apart(struct graph *graph, uint32_t all, uint32_t held);
 /* Before the plan: another path computes x. The caller writes its value and reads its gradient, as those of an
  * input; the nodes before it that serve only it are neither placed nor run, their parameters stay. */
 void graph_give(struct graph *graph, tensor x);
@@ -315,7 +329,11 @@ void graph_backward(struct graph *graph);
 /* Runs nodes [first, end) alone; backward runs from the last such part to the first. */
 void graph_forward_part(struct graph *graph, int first, int end);
 void graph_backward_part(struct graph *graph, int first, int end);
-void graph_zero_gradients(struct graph *graph);
+void graph_zero_gradients(struct graph *graph); /* of all shards */
+/* The images of the next backward passes are of shards from `first` on, `each` of them, the last perhaps fewer. */
+void graph_set_shards(struct graph *graph, size_t first, size_t each);
+/* Sums the gradients of all shards that are held, in the order of a binary tree, into the first: what an optimiser takes. */
+void graph_gather(const struct graph *graph);
 /* Tells whoever watches that this has been done to what the graph owns; who computes the same otherwise tells it too
  * (engine/fused). */
 void graph_tell(const struct graph *graph, enum graph_effect effect);
@@ -330,5 +348,20 @@ struct node *graph_source(struct graph *graph, const struct node *node, int k); 
 /* Refuses b where its shape is not a's. */
 bool graph_same_shape(const struct node *a, const struct node *b, struct error *error);
 struct arg graph_arg(enum arg_kind kind, cl_mem buffer); /* F32 */
+
+/* How the images of a pass are cut into shards, for kernels that add to parameters' gradients. */
+struct graph_cut {
+  size_t shards, each; /* shards that have images; images of a shard */
+  cl_mem gradients;    /* of all shards: a parameter's starts `at` its offset and those of the shards before */
+  size_t before, stride;
+};
+struct graph_cut graph_cut(const struct graph *graph, size_t images);
+size_t graph_at(const struct graph_cut *cut, const struct parameter *parameter);
+/* Pieces of a shard's work, of `each` images, where `wanted` of them fill a device; of `most` at most, 1 at least. */
+size_t graph_parts(const struct graph *graph, size_t wanted, size_t each, size_t most);
+/* The most that a pass of so many images has of them; `most`: of what is cut. */
+size_t graph_parts_most(const struct graph *graph, size_t wanted, size_t most, size_t images);
+#define SHARD_ARGS(cut, parameter)                                                                           \
+  arg_u32((uint32_t)graph_at(&(cut), parameter)), arg_u32((uint32_t)(cut).stride)
 
 #endif

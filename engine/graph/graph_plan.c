@@ -171,7 +171,7 @@ size_t graph_measure(struct graph *graph, size_t batch, bool train, bool input_g
 }
 
 static size_t parameter_bytes(const struct graph *graph, bool train) {
-  return sizeof(float) * graph->elements * (train ? 2 : 1);
+  return sizeof(float) * graph->elements * (train ? 1 + graph->shards.held : 1);
 }
 
 size_t graph_batch_within(struct graph *graph, size_t bytes, bool train, bool input_gradient) {
@@ -231,9 +231,10 @@ static bool open_parameters(struct graph *graph, struct error *error) {
     device_fill(graph->device, graph->values, 0, bytes, 0);
   }
   if (graph->train && !graph->gradients) {
-    graph->gradients = device_buffer(graph->device, bytes, "the parameters' gradients", error);
+    size_t all = bytes * graph->shards.held;
+    graph->gradients = device_buffer(graph->device, all, "the parameters' gradients", error);
     if (!graph->gradients) return false;
-    device_fill(graph->device, graph->gradients, 0, bytes, 0);
+    device_fill(graph->device, graph->gradients, 0, all, 0);
   }
   for (int i = 0; i < graph->parameters; i++) {
     struct parameter *parameter = &graph->parameter[i];
@@ -317,7 +318,7 @@ void graph_close(struct graph *graph) {
     device_release(graph->device, graph->buffer[i].memory, graph->buffer[i].bytes);
   if (graph->device && !graph->shared) {
     device_release(graph->device, graph->values, sizeof(float) * graph->elements);
-    device_release(graph->device, graph->gradients, sizeof(float) * graph->elements);
+    device_release(graph->device, graph->gradients, sizeof(float) * graph->elements * graph->shards.held);
   }
   arena_close(graph->arena);
 }

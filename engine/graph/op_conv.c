@@ -48,42 +48,44 @@ static void forward_conv(struct graph *graph, tensor out) {
                   graph_arg(ARG_OUT, node->value), SIZE_ARGS(s), arg_u32(!node->plain)));
 }
 
-/* The number of pieces that the lines of all images are cut into for the weights' gradient: enough work
+/* The number of pieces that the lines of a whole batch are cut into for the weights' gradient: enough work
  * for a GPU, few enough that the partial sums stay small. Every device has the same, so that sums keep
  * their order. */
-static size_t count_parts(const struct sizes *s, size_t images) {
-  size_t rows = s->inputs * divide_up(s->outputs, 2), lines = images * s->height;
-  size_t parts = divide_up(32768, rows);
-  return parts > lines ? lines : parts;
+static size_t wanted_parts(const struct sizes *s) {
+  return divide_up(32768, s->inputs * divide_up(s->outputs, 2));
 }
 
 static size_t scratch_conv(const struct graph *graph, tensor out, size_t images) {
   struct sizes s = find_sizes(graph, out);
-  return sizeof(float) * count_parts(&s, images) * s.outputs * s.inputs * s.size * s.size;
+  return sizeof(float) * graph_parts_most(graph, wanted_parts(&s), images * s.height, images) * s.outputs * s.inputs * s.size * s.size;
 }
 
 static void backward_weight(struct graph *graph, const struct node *node, const struct sizes *s) {
   const struct parameter *weight = &graph->parameter[node->weight];
-  size_t parts = count_parts(s, graph->images), lines = graph->images * s->height;
-  kernel_run(graph->kernels, "conv_weight", parts * divide_up(s->outputs, 2) * s->inputs,
+  const struct graph_cut cut = graph_cut(graph, graph->images);
+  size_t lines = graph->images * s->height, each = cut.each * s->height, parts = graph_parts(graph, wanted_parts(s), cut.each, each);
+  kernel_run(graph->kernels, "conv_weight", cut.shards * parts * divide_up(s->outputs, 2) * s->inputs,
              ARGS(graph_arg(ARG_IN, graph_node(graph, node->input[0])->value),
                   graph_arg(ARG_IN, node->gradient), graph_arg(ARG_OUT, node->scratch), SIZE_ARGS(*s),
-                  arg_u32((uint32_t)lines), arg_u32((uint32_t)parts)));
-  kernel_run(graph->kernels, "conv_weight_sum", weight->count,
-             ARGS(graph_arg(ARG_IN, node->scratch), graph_arg(ARG_INOUT, weight->gradient),
-                  arg_u32((uint32_t)parts), arg_u32((uint32_t)weight->count)));
+                  arg_u32((uint32_t)lines), arg_u32((uint32_t)each), arg_u32((uint32_t)parts)));
+  kernel_run(graph->kernels, "conv_weight_sum", cut.shards * weight->count,
+             ARGS(graph_arg(ARG_IN, node->scratch), graph_arg(ARG_INOUT, cut.gradients), arg_u32((uint32_t)parts),
+                  arg_u32((uint32_t)weight->count), SHARD_ARGS(cut, weight)));
+}
+
+static void backward_bias(struct graph *graph, const struct node *node, const struct sizes *s) {
+  const struct graph_cut cut = graph_cut(graph, graph->images);
+  kernel_run(graph->kernels, "conv_bias", cut.shards * s->outputs,
+             ARGS(graph_arg(ARG_IN, node->gradient), graph_arg(ARG_INOUT, cut.gradients), arg_u32((uint32_t)graph->images),
+                  arg_u32((uint32_t)cut.each), arg_u32((uint32_t)s->outputs), arg_u32((uint32_t)(s->height * s->width)),
+                  SHARD_ARGS(cut, &graph->parameter[node->bias])));
 }
 
 static void backward_conv(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out), *x = graph_node(graph, node->input[0]);
   struct sizes s = find_sizes(graph, out);
   backward_weight(graph, node, &s);
-  if (!node->bias_cancels && !node->plain)
-    kernel_run(graph->kernels, "conv_bias", s.outputs,
-               ARGS(graph_arg(ARG_IN, node->gradient),
-                    graph_arg(ARG_INOUT, graph->parameter[node->bias].gradient),
-                    arg_u32((uint32_t)graph->images), arg_u32((uint32_t)s.outputs),
-                    arg_u32((uint32_t)(s.height * s.width))));
+  if (!node->bias_cancels && !node->plain) backward_bias(graph, node, &s);
   if (x->needs_gradient)
     kernel_run(graph->kernels, "conv_backward", tiles(graph, &s, s.inputs),
                ARGS(graph_arg(ARG_IN, node->gradient),

@@ -110,16 +110,24 @@ static void close_linear(struct graph *graph, tensor out) {
   kernel_variant_close(&graph->product_gather);
 }
 
-/* C[m][n] = sum of A[m][k] B[n][k], stored as linear.cl says of the kind; of rows of `across` the first n. */
-static void product(struct graph *graph, enum graph_product kind, cl_mem a, size_t m, cl_mem b, size_t n,
-                    size_t across, size_t k, size_t span, cl_mem c, bool add) {
+/* C[m][n] = sum of A[m][k] B[n][k], stored as linear.cl says of the kind; of rows of `across` the first n. Sums over spans
+ * of k start `stride` apart, from `at` on. */
+static void spans_product(struct graph *graph, enum graph_product kind, cl_mem a, size_t m, cl_mem b, size_t n,
+                          size_t across, size_t k, size_t span, cl_mem c, size_t at, size_t stride, bool add) {
   enum graph_tile size = m > 2 * rows_of(&tiles[TILE_FEW]) ? TILE_MANY : TILE_FEW;
   size_t groups =
       divide_up(m, rows_of(&tiles[size])) * divide_up(n, columns_of(&tiles[size])) * divide_up(k, span);
   kernel_variant_run(graph->kernels, &graph->product[kind][size], groups,
                      ARGS(graph_arg(ARG_IN, a), graph_arg(ARG_IN, b), graph_arg(ARG_INOUT, c),
                           arg_u32((uint32_t)m), arg_u32((uint32_t)n), arg_u32((uint32_t)across),
-                          arg_u32((uint32_t)k), arg_u32((uint32_t)span), arg_u32(add)));
+                          arg_u32((uint32_t)k), arg_u32((uint32_t)span), arg_u32((uint32_t)at), arg_u32((uint32_t)stride),
+                          arg_u32(add)));
+}
+
+/* With the spans' sums one after the other. */
+static void product(struct graph *graph, enum graph_product kind, cl_mem a, size_t m, cl_mem b, size_t n,
+                    size_t across, size_t k, size_t span, cl_mem c, bool add) {
+  spans_product(graph, kind, a, m, b, n, across, k, span, c, 0, m * across, add);
 }
 
 static void forward_matrix(struct graph *graph, const struct node *node) {
@@ -147,18 +155,31 @@ static void forward_linear(struct graph *graph, tensor out) {
                   arg_u32((uint32_t)outputs)));
   blas_product(graph->device, graph->images, outputs, inputs,
                (struct blas_factor){graph_node(graph, node->input[0])->value, 0, false},
-               (struct blas_factor){graph->parameter[node->weight].value, 0, true}, node->value, true);
+               (struct blas_factor){graph->parameter[node->weight].value, 0, true}, node->value, 0, true);
+}
+
+/* One product for every shard. */
+static void shards_product(struct graph *graph, const struct graph_cut *cut, const struct node *node, cl_mem input) {
+  const struct parameter *weight = &graph->parameter[node->weight];
+  size_t outputs = (size_t)node->shape.channels, inputs = graph_elements(graph, node->input[0]);
+  for (size_t s = 0; s < cut->shards; s++) {
+    size_t first = s * cut->each, left = graph->images - first;
+    blas_product(graph->device, outputs, inputs, left < cut->each ? left : cut->each,
+                 (struct blas_factor){node->gradient, first * outputs, true},
+                 (struct blas_factor){input, first * inputs, false}, cut->gradients,
+                 graph_at(cut, weight) + s * cut->stride, true);
+  }
 }
 
 static void backward_weight(struct graph *graph, const struct node *node) {
-  cl_mem input = graph_node(graph, node->input[0])->value, gradient = graph->parameter[node->weight].gradient;
+  const struct graph_cut cut = graph_cut(graph, graph->images);
+  cl_mem input = graph_node(graph, node->input[0])->value;
   size_t outputs = (size_t)node->shape.channels, inputs = graph_elements(graph, node->input[0]);
   if (takes_matrix(graph, node))
-    product(graph, PRODUCT_WEIGHT, node->gradient, outputs, input, inputs, inputs, graph->images,
-            graph->images, gradient, true);
+    spans_product(graph, PRODUCT_WEIGHT, node->gradient, outputs, input, inputs, inputs, graph->images, cut.each,
+                  cut.gradients, graph_at(&cut, &graph->parameter[node->weight]), cut.stride, true);
   else
-    blas_product(graph->device, outputs, inputs, graph->images, (struct blas_factor){node->gradient, 0, true},
-                 (struct blas_factor){input, 0, false}, gradient, true);
+    shards_product(graph, &cut, node, input);
 }
 
 static void backward_spans(struct graph *graph, const struct node *node) {
@@ -184,17 +205,17 @@ static void backward_input(struct graph *graph, const struct node *node) {
   else
     blas_product(graph->device, graph->images, inputs, outputs,
                  (struct blas_factor){node->gradient, 0, false}, (struct blas_factor){weight, 0, false},
-                 x->gradient, node->adds[0]);
+                 x->gradient, 0, node->adds[0]);
 }
 
 static void backward_linear(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
   size_t outputs = (size_t)node->shape.channels;
+  const struct graph_cut cut = graph_cut(graph, graph->images);
   backward_weight(graph, node);
-  kernel_run(graph->kernels, "linear_bias_backward", outputs,
-             ARGS(graph_arg(ARG_IN, node->gradient),
-                  graph_arg(ARG_INOUT, graph->parameter[node->bias].gradient),
-                  arg_u32((uint32_t)graph->images)));
+  kernel_run(graph->kernels, "linear_bias_backward", cut.shards * outputs,
+             ARGS(graph_arg(ARG_IN, node->gradient), graph_arg(ARG_INOUT, cut.gradients), arg_u32((uint32_t)graph->images),
+                  arg_u32((uint32_t)cut.each), arg_u32((uint32_t)outputs), SHARD_ARGS(cut, &graph->parameter[node->bias])));
   if (graph_node(graph, node->input[0])->needs_gradient) backward_input(graph, node);
 }
 

@@ -43,26 +43,26 @@ static void forward_transposed(struct graph *graph, tensor out) {
 }
 
 /* Pieces of all images' lines, for the weights' gradient: as in engine/graph/op_conv.c. */
-static size_t count_parts(const struct sizes *s, size_t images) {
-  size_t lines = images * s->height, parts = divide_up(32768, s->inputs * s->outputs);
-  return parts > lines ? lines : parts;
+static size_t wanted_parts(const struct sizes *s) {
+  return divide_up(32768, s->inputs * s->outputs);
 }
 
 static size_t scratch_transposed(const struct graph *graph, tensor out, size_t images) {
   const struct sizes s = find_sizes(graph, &graph->node[out.node]);
-  return 4 * sizeof(float) * count_parts(&s, images) * s.inputs * s.outputs;
+  return 4 * sizeof(float) * graph_parts_most(graph, wanted_parts(&s), images * s.height, images) * s.inputs * s.outputs;
 }
 
 static void backward_weight(struct graph *graph, const struct node *node, const struct sizes *s) {
   const struct parameter *weight = &graph->parameter[node->weight];
-  size_t parts = count_parts(s, graph->images), lines = graph->images * s->height;
-  kernel_run(graph->kernels, "transposed_weight", parts * s->inputs * s->outputs,
+  const struct graph_cut cut = graph_cut(graph, graph->images);
+  size_t lines = graph->images * s->height, each = cut.each * s->height, parts = graph_parts(graph, wanted_parts(s), cut.each, each);
+  kernel_run(graph->kernels, "transposed_weight", cut.shards * parts * s->inputs * s->outputs,
              ARGS(graph_arg(ARG_IN, graph_source(graph, node, 0)->value), graph_arg(ARG_IN, node->gradient),
                   graph_arg(ARG_OUT, node->scratch), SIZE_ARGS(*s), arg_u32((uint32_t)lines),
-                  arg_u32((uint32_t)parts)));
-  kernel_run(graph->kernels, "conv_weight_sum", weight->count,
-             ARGS(graph_arg(ARG_IN, node->scratch), graph_arg(ARG_INOUT, weight->gradient),
-                  arg_u32((uint32_t)parts), arg_u32((uint32_t)weight->count)));
+                  arg_u32((uint32_t)each), arg_u32((uint32_t)parts)));
+  kernel_run(graph->kernels, "conv_weight_sum", cut.shards * weight->count,
+             ARGS(graph_arg(ARG_IN, node->scratch), graph_arg(ARG_INOUT, cut.gradients), arg_u32((uint32_t)parts),
+                  arg_u32((uint32_t)weight->count), SHARD_ARGS(cut, weight)));
 }
 
 static void backward_transposed(struct graph *graph, tensor out) {

@@ -59,12 +59,14 @@ bool optimise_open(struct optimiser *optimiser, const struct graph *graph,
                                   .graph = graph,
                                   .setup = *setup,
                                   .rate = setup->rate};
-  if (open_buffers(optimiser, error) && need_kernels(optimiser, error)) return true;
+  if (open_buffers(optimiser, error) && need_kernels(optimiser, error) && rank_sum_open(&optimiser->sum, graph, error))
+    return true;
   optimise_close(optimiser);
   return false;
 }
 
 void optimise_close(struct optimiser *optimiser) {
+  rank_sum_close(&optimiser->sum);
   device_release(optimiser->device, optimiser->first, moment_bytes(optimiser));
   device_release(optimiser->device, optimiser->second, moment_bytes(optimiser));
   device_release(optimiser->device, optimiser->part, sizeof(float) * parts(optimiser));
@@ -118,6 +120,7 @@ static void run_sgd(struct optimiser *optimiser) {
 void optimise_step(struct optimiser *optimiser) {
   static void (*const run[])(struct optimiser *) = {run_adam, run_rmsprop, run_rmsprop, run_sgd};
   optimiser->step++;
+  rank_sum_run(&optimiser->sum);
   if (optimiser->setup.clip > 0) run_clip(optimiser, optimiser->setup.clip);
   run[optimiser->setup.kind](optimiser);
   graph_tell(optimiser->graph, GRAPH_LEARNED);

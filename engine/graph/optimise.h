@@ -3,7 +3,7 @@
 #ifndef L2SR_ENGINE_OPTIMISE_H
 #define L2SR_ENGINE_OPTIMISE_H
 
-#include "engine/graph/graph.h"
+#include "engine/graph/rank_sum.h"
 
 enum optimiser_kind {
   OPTIMISER_ADAM,
@@ -28,6 +28,7 @@ struct optimiser {
   uint64_t step; /* steps taken */
   double rate;   /* the rate of the next step: set it from a schedule */
   cl_mem first, second, part, scale;
+  struct rank_sum sum;
 };
 
 /* PyTorch's defaults: Adam .9 .999 1e-8, RMSprop .99 1e-8, SGD without momentum; no decay, no clipping. */
@@ -37,7 +38,8 @@ struct optimiser_setup optimise_defaults(enum optimiser_kind kind, double rate);
 bool optimise_open(struct optimiser *optimiser, const struct graph *graph,
                    const struct optimiser_setup *setup, struct error *error);
 void optimise_close(struct optimiser *optimiser);
-void optimise_step(struct optimiser *optimiser); /* enqueues */
+/* Takes the gradients of all shards together first, over all ranks; alone it only enqueues. */
+void optimise_step(struct optimiser *optimiser);
 /* Waits; the norm of the last step's gradient before clipping. Without a clip it is computed only now, from the
  * gradients, which must still be those of the step. */
 bool optimise_norm(struct optimiser *optimiser, double *norm, struct error *error);

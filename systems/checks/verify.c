@@ -341,7 +341,7 @@ static bool verify_metrics_file(const struct verify *verify, struct vector_file 
   v.distorted = data;
   if (!read_vector(file, "data_range", STORE_F64, v.count, &data, error)) return false;
   v.data_range = data;
-  for (size_t m = 0; m < METRICS; m++) {
+  for (size_t m = 0; m < METRICS && names[m]; m++) {
     if (!read_vector(file, names[m], STORE_F64, v.count, &data, error)) return false;
     v.expected[m] = data;
   }

@@ -68,7 +68,7 @@ static bool passes(struct dataset *dataset, const struct volume *volume, const s
 }
 
 size_t dataset_skipped(const struct dataset *dataset) {
-  return dataset->small + dataset->written + dataset->broken;
+  return dataset->small + dataset->written + dataset->ambiguous + dataset->broken;
 }
 
 bool dataset_skip(struct dataset *dataset, const struct volume *volume, bool strict, struct error *error) {
@@ -77,8 +77,15 @@ bool dataset_skip(struct dataset *dataset, const struct volume *volume, bool str
   if (strict) return fail_in(error, "data.strict");
   dataset->skipped[place].path = volume->path;
   dataset->skipped[place].reason = arena_text(dataset->arena, "%s", error->text);
-  dataset->skipped[place].kind = volume->small ? "small" : error->is_busy ? "written" : "broken";
-  (*(volume->small ? &dataset->small : error->is_busy ? &dataset->written : &dataset->broken))++;
+  size_t *count = volume->small       ? &dataset->small
+                  : error->is_busy    ? &dataset->written
+                  : volume->ambiguous ? &dataset->ambiguous
+                                      : &dataset->broken;
+  dataset->skipped[place].kind = volume->small       ? "small"
+                                 : error->is_busy    ? "written"
+                                 : volume->ambiguous ? "ambiguous"
+                                                     : "broken";
+  ++*count;
   return true;
 }
 
@@ -88,7 +95,10 @@ static const char *skipped_words(const struct dataset *dataset) {
     size_t count;
     const char *word;
   } kinds[] = {
-      {dataset->broken, "broken"}, {dataset->small, "too small"}, {dataset->written, "being written"}};
+      {dataset->broken, "broken"},
+      {dataset->small, "too small"},
+      {dataset->written, "being written"},
+      {dataset->ambiguous, "of several readings"}};
   const char *text = "";
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
     if (!kinds[k].count) continue;
@@ -387,6 +397,7 @@ void dataset_print(const struct dataset *dataset, FILE *file) {
                  {dataset->by_patient, "of patients of another split"},
                  {dataset->small, "smaller than data.size, skipped"},
                  {dataset->written, "being written by another program, skipped"},
+                 {dataset->ambiguous, "of several readings, skipped: import them"},
                  {dataset->broken, "broken, skipped"}};
   for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
     if (filters[i].count)

@@ -13,7 +13,7 @@ struct dataset {
   char hash[65]; /* SHA-256 of the selected names, sorted, joined by newlines; data.patient_split: of its
                     split */
   /* volumes that each filter removed */
-  size_t entries, hidden, not_h5, by_fraction, by_limit, by_patient, by_acquisition, small, written, broken;
+  size_t entries, hidden, not_h5, by_fraction, by_limit, by_patient, by_acquisition, small, written, ambiguous, broken;
   size_t selected;                  /* names after fraction and limit */
   size_t without_patient;           /* files that were opened and do not say whose they are */
   const char *notes[DATASET_NOTES]; /* warnings of data that may not be what they seem */
@@ -21,7 +21,7 @@ struct dataset {
   struct {
     const char *path, *reason;
     const char
-        *kind; /* "small" (than data.size, and not padded), "written" (by another program) or "broken" */
+        *kind; /* "small" (than data.size, and not padded), "written" (by another program), "ambiguous" (of several readings) or "broken" */
   } * skipped; /* [dataset_skipped] */
 };
 

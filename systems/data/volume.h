@@ -39,8 +39,9 @@ struct volume {
                                                           asks for; 0: there are none, or they are not asked for */
   size_t noise_coils, noise_samples; /* of the noise scan beside k-space that coils.whiten asks for; 0: likewise */
   struct volume_choice found;        /* axes and kind of an array; empty of what is no array */
-  char layout[256]; /* what the file holds, as another program has it, and how it is read; empty of files of our own */
+  char layout[384]; /* what the file holds, as another program has it, and how it is read; empty of files of our own */
   bool guessed;     /* it may be read otherwise: data.path does not take it */
+  bool ambiguous;   /* why it was refused: somebody must say how it is read */
   bool has_max;
   double max; /* the largest pixel, as the file says */
 

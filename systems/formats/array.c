@@ -101,11 +101,21 @@ static double number_of(const unsigned char *at, enum array_type type, bool swap
   }
 }
 
-void array_pair(enum array_type type, bool swapped, const void *at, float to[2]) {
+static bool round_to(float *to, double value) {
+  *to = (float)value;
+  return isfinite(*to) || !isfinite(value);
+}
+
+bool array_pair(enum array_type type, bool swapped, const void *at, float to[2]) {
   enum array_type part = type == ARRAY_C64 ? ARRAY_F32 : type == ARRAY_C128 ? ARRAY_F64 : type;
-  to[0] = (float)number_of(at, part, swapped);
-  to[1] =
-      part == type ? 0 : (float)number_of((const unsigned char *)at + array_type_bytes(part), part, swapped);
+  const unsigned char *behind = (const unsigned char *)at + array_type_bytes(part);
+  bool real = round_to(&to[0], number_of(at, part, swapped));
+  return round_to(&to[1], part == type ? 0 : number_of(behind, part, swapped)) && real;
+}
+
+bool array_refuse_large(const char *path, struct error *error) {
+  return fail_file(error, "%s holds numbers beyond 3.4e38, the largest of float32, in which samples are kept; divide them, and write "
+                          "the file again", path);
 }
 
 /* ---- planes -------------------------------------------------------------------------------------------- */
@@ -155,7 +165,8 @@ static bool read_line(const struct array *array, size_t start, struct step line,
     return false;
   for (size_t i = 0; i < line.count; i++) {
     if (!whole && !read_at(array, room, bytes, start + i * line.stride, error)) return false;
-    array_pair(array->type, array->swapped, room + (whole ? i * line.stride * bytes : 0), to + 2 * i * apart);
+    if (!array_pair(array->type, array->swapped, room + (whole ? i * line.stride * bytes : 0), to + 2 * i * apart))
+      return array_refuse_large(array->path, error);
   }
   return true;
 }
@@ -366,14 +377,28 @@ static bool find(const struct array *array, struct volume *volume, bool *sure, s
   return true;
 }
 
+/* Planes that axes of "0" leave out, and bytes behind the last number. */
+static void left_text(const struct array *array, const char *letters, char *text, size_t size) {
+  size_t planes = 1, used = 0, bytes = array_count(array) * array_type_bytes(array->type);
+  struct stat status;
+  for (int i = 0; letters[i]; i++)
+    if (letters[i] == '0') planes *= array->size[i];
+  text[0] = 0;
+  if (planes > 1) used = (size_t)snprintf(text, size, "; of %zu entries of the axes 0 only the first", planes);
+  if (fstat(array->file, &status) == 0 && (size_t)(status.st_size - array->start) > bytes)
+    snprintf(text + used, size - used, "; %zu bytes behind the array are not read",
+             (size_t)(status.st_size - array->start) - bytes);
+}
+
 static void tell_layout(const struct array *array, struct volume *volume, bool sure) {
-  char shape[AXES_MOST * 22], axes[2 * AXES_MOST + 1];
+  char shape[AXES_MOST * 22], axes[2 * AXES_MOST + 1], left[128];
   struct axes found = {.letter = ""};
   snprintf(found.letter, sizeof found.letter, "%.*s", shown_rank(array), volume->found.axes);
   shape_text(array, shape, sizeof shape);
   axes_text(&found, axes);
-  snprintf(volume->layout, sizeof volume->layout, "[%.120s] %s as %s, %s%s", shape,
-           array_type_names[array->type], axes, kinds[volume->found.kind], sure ? "" : " (a guess)");
+  left_text(array, found.letter, left, sizeof left);
+  snprintf(volume->layout, sizeof volume->layout, "[%.120s] %s as %s, %s%s%s", shape,
+           array_type_names[array->type], axes, kinds[volume->found.kind], sure ? "" : " (a guess)", left);
 }
 
 /* Coils of images are combined as they are read. */
@@ -382,7 +407,8 @@ bool array_describe(const struct array *array, struct volume *volume, const stru
   bool sure = false, kspace = options->data.kspace == KSPACE_MEASURED || options->data.crop != CROP_IMAGE ||
                               options->data.source == SOURCE_KSPACE;
   if (!array_check_held(array, error) || !find(array, volume, &sure, error)) return false;
-  if (!sure && !volume->guesses) return refuse_doubt(array, volume, error);
+  volume->ambiguous = !sure && !volume->guesses;
+  if (volume->ambiguous) return refuse_doubt(array, volume, error);
   volume->from_kspace = volume->found.kind != IMPORT_IMAGE;
   snprintf(volume->key, sizeof volume->key, "%s", volume->from_kspace ? "kspace" : "images");
   volume->height = volume->said_height = step_of(array, volume->found.axes, 'h').count;

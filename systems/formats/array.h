@@ -45,8 +45,11 @@ extern const char *const array_type_names[ARRAY_TYPES]; /* as numpy calls them *
 size_t array_type_bytes(enum array_type type);
 size_t array_count(const struct array *array); /* numbers; SIZE_MAX: more than can be counted */
 
-/* Real and imaginary part of the number whose bytes stand at `at`. */
-void array_pair(enum array_type type, bool swapped, const void *at, float to[2]);
+/* Real and imaginary part of the number whose bytes stand at `at`. False: it is finite, and too large for float32. */
+bool array_pair(enum array_type type, bool swapped, const void *at, float to[2]);
+
+/* Refuses the file for such a number. */
+bool array_refuse_large(const char *path, struct error *error);
 
 /* Opens a file to read at any place. Refuses pipes and devices. */
 bool array_open_file(struct array *array, const char *path, struct error *error);

@@ -85,18 +85,21 @@ static bool choose(mat_t *mat, const struct probe_unpacking *of, char name[64], 
                    of->path, text, of->path, name);
 }
 
-static void write_numbers(const matvar_t *variable, enum array_type type, size_t count, FILE *file) {
+/* False: one is too large for float32. */
+static bool write_numbers(const matvar_t *variable, enum array_type type, size_t count, FILE *file) {
   const struct mat_complex_split_t *split = variable->data;
   const char *real = variable->isComplex ? split->Re : variable->data,
              *imaginary = variable->isComplex ? split->Im : NULL;
   size_t bytes = array_type_bytes(type);
+  bool held = true;
   for (size_t i = 0; i < count; i++) {
     float pair[2], other[2] = {0};
-    array_pair(type, false, real + i * bytes, pair);
-    if (imaginary) array_pair(type, false, imaginary + i * bytes, other);
+    held &= array_pair(type, false, real + i * bytes, pair);
+    if (imaginary) held &= array_pair(type, false, imaginary + i * bytes, other);
     pair[1] = other[0];
     fwrite(pair, sizeof *pair, imaginary ? 2 : 1, file);
   }
+  return held;
 }
 
 static bool unpack_variable(const matvar_t *variable, const struct probe_unpacking *of, struct error *error) {
@@ -119,8 +122,8 @@ static bool unpack_variable(const matvar_t *variable, const struct probe_unpacki
                      variable->name, of->path);
   if (!unpacking_begin(&unpacking, of, variable->isComplex, variable->rank, variable->dims, error))
     return false;
-  write_numbers(variable, type, count, unpacking.file);
-  return unpacking_end(&unpacking, true, error);
+  bool held = write_numbers(variable, type, count, unpacking.file) || array_refuse_large(of->path, error);
+  return unpacking_end(&unpacking, held, error);
 }
 
 /* Sizes are looked at before memory is taken for them. */

@@ -19,7 +19,12 @@ static bool claims(const char *path) {
 #include <sys/stat.h>
 #include <zlib.h>
 
-enum { DEFLATE_MOST = 1032 /* bytes that zlib makes of one, at most */, NUMBERS = 1 << 14 };
+enum {
+  DEFLATE_MOST = 1032, /* bytes that zlib makes of one, at most */
+  RATIO_MOST = 200,    /* of a file that takes more than SPREAD_MOST bytes: 12-bit images behind a mask have 3 to 20 */
+  SPREAD_MOST = 64 << 20,
+  NUMBERS = 1 << 14
+};
 
 static bool type_of(int datatype, enum array_type *type) {
   static const struct {
@@ -37,15 +42,29 @@ static bool type_of(int datatype, enum array_type *type) {
   return false;
 }
 
-/* Whether a file of this length can hold so many bytes behind the offset. */
-static bool is_long_enough(const nifti_image *image, const char *path, double bytes) {
-  struct stat status;
+static bool is_compressed(const char *path) {
   unsigned char head[2] = "";
   FILE *file = fopen(path, "rbe");
   bool compressed = file && fread(head, 1, 2, file) == 2 && head[0] == 0x1f && head[1] == 0x8b;
   if (file) fclose(file);
-  if (stat(path, &status) || image->iname_offset < 0) return false;
-  return bytes + (double)image->iname_offset <= (double)status.st_size * (compressed ? DEFLATE_MOST : 1);
+  return compressed;
+}
+
+/* Refuses what the file cannot hold behind the offset, and what grows to so much that it is no image. */
+static bool check_held(const nifti_image *image, const char *path, double bytes, struct error *error) {
+  struct stat status;
+  bool compressed = is_compressed(path), there = !stat(path, &status) && image->iname_offset >= 0;
+  double own = there ? (double)status.st_size : 0;
+  if (!there || bytes + (double)image->iname_offset > own * (compressed ? DEFLATE_MOST : 1))
+    return fail_file(error,
+                     "%s is shorter than its header says (%.0f bytes of numbers); it is damaged or was cut: "
+                     "fetch or write it again",
+                     path, bytes);
+  if (!compressed || bytes < SPREAD_MOST || bytes < own * RATIO_MOST) return true;
+  return fail_file(error,
+                   "%s has %.0f bytes and unpacks to %.0f, more than %d times as many: nearly all of it is one value, as in a file "
+                   "that was made to fill memory; where it is meant, unpack it by gunzip first",
+                   path, own, bytes, RATIO_MOST);
 }
 
 /* Sizes of all axes; the file must be able to hold them. */
@@ -61,11 +80,7 @@ static bool read_sizes(const nifti_image *image, const char *path, enum array_ty
     size[i] = (size_t)image->dim[i + 1];
     bytes *= (double)size[i];
   }
-  if (is_long_enough(image, path, bytes)) return true;
-  return fail_file(error,
-                   "%s is shorter than its header says (%.0f bytes of numbers); it is damaged or was cut: "
-                   "fetch or write it again",
-                   path, bytes);
+  return check_held(image, path, bytes, error);
 }
 
 /* Columns are phase encodes, where the header says which axis these are; else the first axis, x. */
@@ -80,9 +95,9 @@ static void tell_axes(const nifti_image *image, const size_t *size, char *told) 
   told[image->ndim] = 0;
 }
 
-/* Numbers as they are meant: the slope of the header counts where it is one. */
+/* Numbers as they are meant: the slope of the header counts where it is one. *large: one is too large for float32. */
 static bool copy_numbers(gzFile from, FILE *to, const nifti_image *image, enum array_type type, size_t count,
-                         struct arena *arena) {
+                         struct arena *arena, bool *large) {
   bool scaled = isfinite(image->scl_slope) && isfinite(image->scl_inter) && image->scl_slope != 0,
        complex = type >= ARRAY_C64, swapped = image->byteorder != nifti_short_order();
   double slope = scaled ? image->scl_slope : 1, inter = scaled ? image->scl_inter : 0;
@@ -94,7 +109,7 @@ static bool copy_numbers(gzFile from, FILE *to, const nifti_image *image, enum a
     if (gzread(from, room, (unsigned)(part * bytes)) != (int)(part * bytes)) return false;
     for (size_t i = 0; i < part; i++) {
       float pair[2];
-      array_pair(type, swapped, room + i * bytes, pair);
+      *large |= !array_pair(type, swapped, room + i * bytes, pair);
       packed[complex ? 2 * i : i] = (float)(slope * pair[0] + inter);
       if (complex) packed[2 * i + 1] = (float)(slope * pair[1]);
     }
@@ -109,6 +124,7 @@ static bool unpack_image(const nifti_image *image, const struct probe_unpacking 
   struct unpacking unpacking = {.file = NULL};
   enum array_type type;
   size_t size[7], count = 1;
+  bool large = false;
   if (!type_of(image->datatype, &type))
     return fail_file(error, "%s holds numbers of type %s; real, complex and whole numbers are read", of->path,
                      nifti_datatype_string(image->datatype));
@@ -118,12 +134,13 @@ static bool unpack_image(const nifti_image *image, const struct probe_unpacking 
   gzFile from = gzopen(of->path, "rbe");
   struct arena *arena = arena_open();
   bool good = from && gzseek(from, image->iname_offset, SEEK_SET) >= 0 &&
-              copy_numbers(from, unpacking.file, image, type, count, arena);
+              copy_numbers(from, unpacking.file, image, type, count, arena, &large);
   if (!good)
     fail_file(error,
               "%s was cut, or is damaged: its numbers end before the %zu that its header says; fetch or "
               "write it again",
               of->path, count);
+  if (good && large) good = array_refuse_large(of->path, error);
   if (from) gzclose(from);
   arena_close(arena);
   tell_axes(image, size, of->told);

@@ -85,8 +85,17 @@ static bool read_header(struct array *array, char *header, struct error *error) 
   return fail_file(error, "%s was cut in its header, or is damaged; fetch or write it again", array->path);
 }
 
+/* The type as numpy's header has it, without what follows. */
+static const char *shown_type(const char *text, char word[24]) {
+  size_t length = text && (*text == '\'' || *text == '"') ? strcspn(text + 1, "'\"") : 0;
+  snprintf(word, 24, "%.*s", (int)(length < 20 ? length : 20), length ? text + 1 : "");
+  if (!text) return "none";
+  if (*text == '[') return "records (several fields)";
+  return strchr(word, 'O') ? "objects of Python, which only Python reads" : word;
+}
+
 bool array_open_npy(struct array *array, const char *path, struct error *error) {
-  char header[HEADER_MOST] = "";
+  char header[HEADER_MOST] = "", word[24];
   if (!array_open_file(array, path, error) || !read_header(array, header, error)) return false;
   const char *order = value_of(header, "fortran_order"), *type = value_of(header, "descr");
   if (!order || !read_shape(array, value_of(header, "shape")))
@@ -95,9 +104,9 @@ bool array_open_npy(struct array *array, const char *path, struct error *error) 
                      path, AXES_MOST, header);
   if (!read_type(array, type))
     return fail_file(error,
-                     "%s holds numbers of type %.40s; real, complex and whole numbers of 1 to 16 bytes are "
+                     "%s holds entries of type %s; real, complex and whole numbers of 1 to 16 bytes are "
                      "read: write it by numpy.save with another type",
-                     path, type ? type : "none");
+                     path, shown_type(type, word));
   array->column_major = *order == 'T';
   return true;
 }

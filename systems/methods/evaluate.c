@@ -8,6 +8,8 @@
 #include "systems/networks/reconstructor.h"
 #include "systems/networks/tau.h"
 #include "systems/sampling/geometry.h"
+#include "systems/scan/callback.h"
+#include "systems/scan/planned.h"
 #include "systems/scan/reconstruction.h"
 #include "systems/scan/systems.h"
 #include "systems/scan/slice_cache.h"
@@ -21,6 +23,7 @@ struct work {
   struct reconstructor reconstructor; /* open where evaluate.reconstructor names one */
   struct policy policy;               /* likewise evaluate.policy */
   struct tau tau;                     /* open where a sampler of tau steps runs, likewise sampler.tau_step */
+  struct planner planner;             /* open where a sampler plans its scans, likewise sampler.mask */
   const struct options *options;
   const struct evaluate_config *config;
   bool dense;    /* the policy looks at the reconstruction after every line */
@@ -37,6 +40,10 @@ struct work {
 
 static bool is_sequence(const struct sampler *sampler) {
   return sampler->kind == SAMPLER_SEQUENCE;
+}
+
+static bool is_planned(const struct sampler *sampler) {
+  return sampler->kind == SAMPLER_PLANNED;
 }
 
 /* A sampler of the list is of the kind. */
@@ -57,6 +64,7 @@ static unsigned deciders_of(const struct options *options, bool dense) {
   if (dense) deciders |= DECIDES_DENSE;
   if (is_named(options, sampler_is_oracle)) deciders |= DECIDES_ORACLE;
   if (is_named(options, is_sequence)) deciders |= DECIDES_SEQUENCE;
+  if (is_named(options, is_planned)) deciders |= DECIDES_PLANNED;
   return deciders;
 }
 
@@ -663,8 +671,10 @@ static bool read_maps(struct work *work, struct error *error) {
   return evaluation->maps != NULL;
 }
 
-static const char *describe_solver(struct evaluation *evaluation, const struct options *options) {
+static const char *describe_solver(struct evaluation *evaluation, const struct device *device,
+                                   const struct options *options) {
   const struct reconstruction *row = reconstruction_chosen(options, false);
+  if (row->calls) return arena_text(evaluation->arena, "reconstruction by %s", callback_name(device));
   if (!row->solve) return "zero-filled reconstruction";
   return arena_text(evaluation->arena, "reconstruction by %s (weight %.9g, %u iterations)", row->name,
                     options->reconstruct.weight, options->reconstruct.iterations);
@@ -693,7 +703,7 @@ static bool open_network(struct work *work, struct error *error) {
       reconstructor_setup_of(simulation->device, simulation->kernels, options, most);
   reconstructor_set_coils(&setup, simulation->plan.coils);
   if (!*path) {
-    evaluation->reconstructor = describe_solver(evaluation, options);
+    evaluation->reconstructor = describe_solver(evaluation, simulation->device, options);
     return true;
   }
   if (!reconstructor_load(&work->reconstructor, path, &setup, error))
@@ -735,7 +745,8 @@ static bool open_policy(struct work *work, struct error *error) {
     return fail_in(error, "evaluate.policy");
   simulation->policy = &work->policy;
   simulation->best = options->evaluate.actions == ACTIONS_BEST;
-  return compare_geometry(options, work->policy.geometry, error) && compare_reconstructor(work, error);
+  return callback_compare(simulation, options->evaluate.policy, work->dense, error) &&
+         compare_geometry(options, work->policy.geometry, error) && compare_reconstructor(work, error);
 }
 
 static bool check_policy_file(struct device *device, const struct options *options, struct error *error) {
@@ -760,23 +771,34 @@ bool evaluate_check_files(struct device *device, const struct options *options, 
          fail_in(error, "evaluate.reconstructor");
 }
 
-/* A sampler of tau steps is for the scans that it was trained for: all settings must be theirs. */
-static const struct acquisition *find_sequence(const struct work *work, struct error *error) {
+/* Such a sampler is for the scans that it was trained for: all settings must be theirs. */
+static const struct evaluate_run *find_run(const struct work *work, bool (*is_kind)(const struct sampler *sampler),
+                                           struct error *error) {
   const struct evaluation *evaluation = work->evaluation;
-  const struct acquisition *found = NULL;
+  const struct evaluate_run *found = NULL;
   for (size_t r = 0; r < evaluation->run_count; r++) {
     const struct evaluate_run *run = &evaluation->runs[r];
-    if (run->sampler->kind != SAMPLER_SEQUENCE) continue;
-    if (found && memcmp(found, &run->acquisition, sizeof *found) != 0) {
+    if (!is_kind(run->sampler)) continue;
+    if (found && memcmp(&found->acquisition, &run->acquisition, sizeof run->acquisition) != 0) {
       fail_usage(error,
                  "sampler %s is for the one setting that it was trained for and the scene has several; set "
                  "acquisition.acceleration and acquisition.horizon to one each",
                  run->sampler->name);
       return NULL;
     }
-    found = &run->acquisition;
+    found = run;
   }
   return found;
+}
+
+static struct masks_setup masks_setup(const struct work *work, const struct evaluate_run *run) {
+  const struct simulation *simulation = &work->simulation;
+  size_t envs = world_capacity(simulation->world, TABLE_ENV), most = work->options->network.batch;
+  return (struct masks_setup){.device = simulation->device,
+                              .kernels = simulation->kernels,
+                              .options = work->options,
+                              .acquisition = run->acquisition,
+                              .batch = most < envs ? most : envs};
 }
 
 /* Its images are best scored by the reconstructor that it was trained with. */
@@ -796,20 +818,32 @@ static bool compare_joint(const struct work *work, struct error *error) {
 
 static bool open_sequence(struct work *work, struct error *error) {
   struct simulation *simulation = &work->simulation;
-  const struct options *options = work->options;
-  size_t envs = world_capacity(simulation->world, TABLE_ENV);
   if (!(simulation->plan.deciders & DECIDES_SEQUENCE)) return true;
-  const struct acquisition *setting = find_sequence(work, error);
-  if (!setting) return false;
-  struct masks_setup setup = {.device = simulation->device,
-                            .kernels = simulation->kernels,
-                            .options = options,
-                            .acquisition = *setting,
-                            .batch = options->network.batch < envs ? options->network.batch : envs};
-  if (!tau_load(&work->tau, options->sampler.tau_step, &setup, error))
+  const struct evaluate_run *run = find_run(work, is_sequence, error);
+  if (!run) return false;
+  struct masks_setup setup = masks_setup(work, run);
+  if (!tau_load(&work->tau, work->options->sampler.tau_step, &setup, error))
     return fail_in(error, "sampler.tau_step");
   simulation->tau = &work->tau;
   return compare_joint(work, error);
+}
+
+static bool open_planner(struct work *work, struct error *error) {
+  struct simulation *simulation = &work->simulation;
+  if (!(simulation->plan.deciders & DECIDES_PLANNED)) return true;
+  const struct evaluate_run *run = find_run(work, is_planned, error);
+  if (!run) return false;
+  for (size_t r = 0; r < work->evaluation->run_count; r++) {
+    const struct sampler *other = work->evaluation->runs[r].sampler;
+    if (is_planned(other) && planner_of(other) != planner_of(run->sampler))
+      return fail_usage(error,
+                        "evaluate.samplers names %s and %s, which take different files, and sampler.mask is one; evaluate "
+                        "them one after the other",
+                        other->name, run->sampler->name);
+  }
+  struct masks_setup setup = masks_setup(work, run);
+  simulation->planner = &work->planner;
+  return planner_load(&work->planner, run->sampler, &setup, work->evaluation->arena, error);
 }
 
 /* The table's data ranges are the profile's. */
@@ -826,12 +860,14 @@ static bool open_profile(struct work *work, struct error *error) {
 static bool run_opened(struct work *work, struct error *error) {
   struct evaluation *evaluation = work->evaluation;
   bool good = open_network(work, error) && open_policy(work, error) && open_sequence(work, error) &&
+              open_planner(work, error) &&
               load_simulation(&work->simulation, &evaluation->dataset, work->options, evaluation->arena,
                               &evaluation->report, error);
   evaluation->slices = evaluation->report.slices;
   good = good && check_kept(evaluation, error) && open_profile(work, error) && run_all(work, error) &&
          read_truth(work, error) && read_maps(work, error);
   if (work->tau.graph) tau_close(&work->tau);
+  planner_close(&work->planner);
   policy_close(&work->policy);
   reconstructor_close(&work->reconstructor);
   return good;

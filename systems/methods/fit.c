@@ -46,6 +46,19 @@ bool fit_check_masks(const struct options *options, const char *method, struct e
       method, geometry_chosen(options)->name);
 }
 
+void fit_set_round(struct options *options, uint32_t round) {
+  const double divisor = pow(options->alternate.divisor, round - 1.0);
+  options->train.epochs = options->alternate.epochs;
+  options->train.batch = options->alternate.batch;
+  options->train.rate = options->alternate.rate / divisor;
+  options->train.schedule = SCHEDULE_STEP;
+  options->train.rate_factor = options->alternate.rate_factor;
+  options->train.rate_every = options->alternate.rate_every;
+  options->train.optimiser = OPTIMISER_ADAM;
+  options->train.clip = options->train.weight_decay = 0;
+  options->train.early_stopping = options->alternate.early_stopping;
+}
+
 /* ---- data ---------------------------------------------------------------------------------------------- */
 
 static size_t batch_of(const struct options *options) {
@@ -174,6 +187,7 @@ static bool open_loss(struct training *training, struct error *error) {
                  (enum loss_kind)training->options->train.loss, shape.height, shape.width, training->reconstructor.batch, error))
     return false;
   fitting->parts = device_buffer(training->device, parts_bytes(training), "the losses", error);
+  if (fitting->parts) device_fill(training->device, fitting->parts, 0, parts_bytes(training), 0);
   fitting->part = arena_try(training->arena, parts_bytes(training));
   if (fitting->parts && !fitting->part)
     fail_memory(error, "no host memory for the losses; lower train.log_every");
@@ -203,8 +217,16 @@ static void state_memory(const struct training *training) {
            training->reconstructor.network.path.passes == 1 ? "pass" : "passes");
 }
 
+/* What learns masks scales gradients by the largest of a pass, on matrix instructions (systems/networks/reconstructor.c). */
+static void warn_of_level(const struct training *training) {
+  if (ranks_count(training->device->ranks) > 1 && training->task->facts && training->reconstructor.blocks)
+    log_warning("on %s gradients of learned masks are scaled by the largest of a pass: several ranks write other last digits "
+                "than one does", training->device->facts.name);
+}
+
 bool fit_open(struct training *training, struct error *error) {
   struct fitting *fitting = fitting_of(training);
+  warn_of_level(training);
   reconstructor_bind(&training->reconstructor, training->train.simulation.world);
   reconstructor_bind(&training->reconstructor, training->validation.simulation.world);
   count_updates(training);
@@ -257,14 +279,23 @@ static bool refuse_loss(const struct training *training, uint64_t update, double
   return trainer_refuse(training, what, loss, error);
 }
 
+/* Each rank has those of its own samples, and 0 in place of the others'. */
+static void share_losses(const struct training *training, size_t bytes) {
+  const struct fitting *fitting = training->own;
+  if (ranks_count(training->device->ranks) == 1) return;
+  device_fill(training->device, fitting->parts, 0, bytes, 0);
+  ranks_unite(training->device->ranks, fitting->part, bytes);
+}
+
 /* The mean of the updates whose losses have not been read. */
 bool fit_log(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   struct fitting *fitting = training->own;
   size_t pending = fitting->pending, first;
   uint64_t start = (training->done - 1) % training->each + 1 - pending;
-  device_read(training->device, fitting->parts, 0,
-              sizeof(float) * pending * training->options->train.batch * fitting->loss.tiles, fitting->part);
+  size_t bytes = sizeof(float) * pending * training->options->train.batch * fitting->loss.tiles;
+  device_read(training->device, fitting->parts, 0, bytes, fitting->part);
   if (!device_finish(training->device, error)) return false;
+  share_losses(training, bytes);
   fitting->pending = 0;
   for (size_t i = 0; i < pending; i++) {
     size_t count = fit_samples(training, start + i, &first);
@@ -279,8 +310,8 @@ bool fit_log(struct training *training, double values[TRAINING_VALUES], struct e
 
 enum { VALIDATED = 4 }; /* loss, SSIM, PSNR, and the scene's metric where a policy makes the masks */
 
-/* Adds the losses and scores of a part of the validation data. */
-static bool validate_part(struct training *training, size_t first, size_t count, double sum[VALIDATED],
+/* The losses and scores of a part of the validation data. */
+static bool validate_part(struct training *training, size_t first, size_t count, double (*of)[VALIDATED],
                           struct error *error) {
   struct fitting *fitting = training->own;
   struct minibatches *batches = &fitting->validation;
@@ -299,23 +330,36 @@ static bool validate_part(struct training *training, size_t first, size_t count,
   world_leave(world, before);
   bool good = loss_read(&fitting->loss, count, loss, error);
   for (size_t i = 0; i < count; i++) {
-    sum[0] += loss[i];
-    sum[1] += ssim[i];
-    sum[2] += psnr[i];
-    sum[3] += metric->sign * score[i];
+    of[i][0] = loss[i];
+    of[i][1] = ssim[i];
+    of[i][2] = psnr[i];
+    of[i][3] = metric->sign * score[i];
   }
   arena_close(arena);
   return good;
 }
 
+/* Every rank takes some of the slices; sums are in their order. */
+static bool validate_slices(struct training *training, double (*of)[VALIDATED], double sum[VALIDATED], struct error *error) {
+  size_t slices = fitting_of(training)->validation.slices, most = training->reconstructor.batch, first;
+  size_t end = ranks_rows(training->device->ranks, slices, &first);
+  for (; first < end; first += most)
+    if (!validate_part(training, first, end - first < most ? end - first : most, of + first, error)) return false;
+  ranks_unite(training->device->ranks, of, slices * sizeof *of);
+  for (size_t i = 0; i < slices; i++)
+    for (int k = 0; k < VALIDATED; k++) sum[k] += of[i][k];
+  return true;
+}
+
 bool fit_validate(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   struct fitting *fitting = training->own;
-  size_t slices = fitting->validation.slices, batch = training->reconstructor.batch;
+  size_t slices = fitting->validation.slices;
   double sum[VALIDATED] = {0};
   if (training->task->lists[FIT_DRAW].name) training_run_list(training, FIT_DRAW);
-  for (size_t first = 0; first < slices; first += batch)
-    if (!validate_part(training, first, slices - first < batch ? slices - first : batch, sum, error))
-      return false;
+  struct arena *arena = arena_open();
+  bool good = validate_slices(training, arena_new_array(arena, sizeof(double[VALIDATED]), slices), sum, error);
+  arena_close(arena);
+  if (!good) return false;
   values[EPOCH_LOSS] = fitting->epoch_sum / (double)fitting->train.slices;
   values[EPOCH_RATE] = training->optimiser.rate;
   for (int i = 0; i < VALIDATED; i++) values[EPOCH_VAL_LOSS + i] = sum[i] / (double)slices;

@@ -9,6 +9,9 @@
 #include "systems/training/minibatch.h"
 #include "systems/training/task_networks.h"
 
+struct planner;
+struct planner_desc;
+
 /* Values of a validation, which ends an epoch. */
 enum epoch_value { EPOCH_LOSS, EPOCH_RATE, EPOCH_VAL_LOSS, EPOCH_VAL_SSIM, EPOCH_VAL_PSNR, EPOCH_VALUES };
 /* One more where a policy makes the masks: the scene's metric of the same scans as the policy's validation.
@@ -29,6 +32,8 @@ struct fitting {
   struct minibatches train, validation;
   struct loss loss;
   struct fit_sampler sampler;
+  struct planner *planner; /* makes the masks of validation samples (systems/scan/planned.h); NULL: none does */
+  bool fixed; /* the reconstructor stays as it began: its steps have rate 0 */
   size_t first, count,
       done; /* samples of the running update; how many of them went before the running part */
   /* Losses stay on the device until they are looked at. */
@@ -91,6 +96,11 @@ void fit_fill_masks(struct training *training, struct schedule *schedule);
 void fit_fill_validate(struct training *training, struct schedule *schedule);
 void fit_fill_scores(struct training *training, struct schedule *schedule);
 
+/* Options of the reconstructor's part of a round, from 1: those of alternate.*. */
+void fit_set_round(struct options *options, uint32_t round);
+/* Adds masks of all validation samples by the planner, whose desc it is. */
+void fit_add_plan(struct training *training, const struct planner_desc *desc, struct schedule *schedule);
+
 bool fit_describe(struct training *training, struct error *error);
 bool fit_check(struct device *device, const struct options *options, const struct acquisition *acquisition,
                uint32_t rounds, struct error *error);
@@ -112,7 +122,7 @@ extern const struct log_curve fit_curves[];
 #define FIT_READS                                                                                            \
   "data.", "import.", "data.augment", "world.", "network.", "reconstruct.method", "varnet.", "train.batch", "train.loss", "train.optimiser",             \
       "train.rate", "train.schedule", "train.rate_factor", "train.rate_every", "train.milestones",           \
-      "train.clip", "train.weight_decay"
+      "train.clip", "train.weight_decay", "train.reduce"
 /* Places of its lists. */
 enum fit_list {
   FIT_OPENED,
@@ -139,18 +149,21 @@ enum fit_list {
       "validate", "for every part of the validation data", .validates = true, .fill = fit_fill_validate},    \
   [FIT_SCORES] = {"scores", "after every part of the validation data", .validates = true, .host = true,      \
                   .fill = fit_fill_scores}
-#define FIT_TASK                                                                                             \
+#define FIT_TASK FIT_TASK_OF(fit_begin, fit_note)
+#define FIT_TASK_OF(begins, notes)                                                                           \
   .network = "unet", .unit = "update", .worked = "images", .advice = "lower train.rate or set train.clip",   \
   .train = {"update", fit_update_values, 1}, .reconstructs = true, .select = SELECT_LOWEST,                  \
   .selected = EPOCH_VAL_LOSS, .epochs = true, .curves = fit_curves, .describe = fit_describe, .plan = fit_plan,                \
-  .load = fit_load, .note = fit_note,                                                                        \
-  .close = fit_close, .begin = fit_begin, .step = training_step, .log = fit_log, .validate = fit_validate, \
+  .load = fit_load, .note = notes,                                                                           \
+  .close = fit_close, .begin = begins, .step = training_step, .log = fit_log, .validate = fit_validate, \
   .read = fit_read
 
 extern const struct task task_reconstructor, task_round; /* on masks of heuristics; on a policy's */
 extern const struct task task_loupe, task_tau_step;
 struct loupe *training_loupe(const struct training *training); /* what they train beside it */
 struct tau *training_tau(const struct training *training);
+extern const struct task task_straight_through, task_suno, task_suno_round;
+struct through *training_through(const struct training *training);
 extern const struct system fit_loss, fit_validation_loss; /* fit_loss.c; context: the training */
 extern const struct system *const fit_systems[], *const fit_opened_rows[];
 

@@ -1,5 +1,6 @@
 /* The systems of an update of a reconstructor, and of its validation; lists of them. */
 #include "systems/methods/fit.h"
+#include "systems/scan/planned.h"
 #include "systems/scan/systems.h"
 
 /* ---- numbers ------------------------------------------------------------------------------------------- */
@@ -41,11 +42,14 @@ static const struct system zero = {.name = "zero_gradients",
 static bool next_part(struct world *world, void *context, size_t turn) {
   struct training *training = context;
   struct fitting *fitting = training->own;
-  struct pass pass;
-  if (!pass_take(&pass, turn, fitting->count, training->reconstructor.batch)) return false;
+  struct shard_pass pass;
+  const struct shards shards = device_shards(training->device);
+  if (!shards_take(&shards, &pass, turn, fitting->count, training->reconstructor.batch)) return false;
   fitting->done = pass.first;
+  graph_set_shards(training->reconstructor.graph, pass.shard, pass.each);
+  if (fitting->sampler.graph) graph_set_shards(fitting->sampler.graph, pass.shard, pass.each);
   if (fitting->sampler.sample) *fitting->sampler.sample = fit_sample(training);
-  minibatch_select(&fitting->train, fitting->first + pass.first, pass.images);
+  minibatch_select(&fitting->train, fitting->first + pass.first, pass.rows);
   (void)world;
   return true;
 }
@@ -55,7 +59,10 @@ static const struct system repeat_parts = {
 
 static void run_backward(struct world *world, void *context) {
   struct training *training = context;
-  reconstructor_backward(&training->reconstructor, world_rows(world, TABLE_ENV));
+  size_t images = world_rows(world, TABLE_ENV);
+  /* the same scale for all parts of an update where their sums are the same */
+  bool parted = device_shards(training->device).all > 1;
+  reconstructor_backward(&training->reconstructor, images, parted ? fitting_of(training)->count : images);
 }
 
 /* What made the input learns by BATCH.input_gradient: fit_fill_update adds it. */
@@ -69,7 +76,8 @@ static void run_optimise(struct world *world, void *context) {
   struct training *training = context;
   (void)world;
   const struct rate_schedule rates = fit_rates(training->options);
-  training->optimiser.rate = rate_at(&rates, training->options->train.rate, fit_epoch(training));
+  double rate = rate_at(&rates, training->options->train.rate, fit_epoch(training));
+  training->optimiser.rate = fitting_of(training)->fixed ? 0 : rate;
   optimise_step(&training->optimiser);
   path_changed(&training->reconstructor.network.path);
 }
@@ -157,6 +165,56 @@ void fit_fill_validate(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &fit_validation_loss, training);
 }
 
+/* ---- masks of validation samples by a planner ---------------------------------------------------------------- */
+
+/* Their numbers are above those of training (systems/training/minibatch.c). */
+static bool next_plans(struct world *world, void *context, size_t turn) {
+  struct training *training = context;
+  struct fitting *fitting = training->own;
+  struct pass pass;
+  (void)world;
+  if (!pass_take(&pass, turn, fitting->validation.slices, training->reconstructor.batch)) return false;
+  minibatch_select(&fitting->validation, pass.first, pass.images);
+  fitting->planner->number = 0x80000000u + (uint32_t)pass.first;
+  return true;
+}
+
+static const struct system repeat_plans = {.name = "passes",
+                                           .doc = "samples of the validation data whose masks are planned at a time",
+                                           .covers = TABLE_BIT(TABLE_EPOCH),
+                                           .next = next_plans};
+
+static void run_gather(struct world *world, void *context) {
+  const struct fitting *fitting = ((const struct training *)context)->own;
+  world_copy(world, EPOCH_slice, fitting->validation.sample, ENV_slice, 0, world_rows(world, TABLE_ENV));
+}
+
+static const struct system gather_slices = {.name = "gather_slices",
+                                            .doc = "give each environment the slice of its sample",
+                                            .reads = SET(EPOCH_slice),
+                                            .writes = SET(ENV_slice),
+                                            .run = run_gather};
+
+static void run_keep(struct world *world, void *context) {
+  const struct fitting *fitting = ((const struct training *)context)->own;
+  world_copy(world, ENV_mask, 0, EPOCH_mask, fitting->validation.sample, world_rows(world, TABLE_ENV));
+}
+
+static const struct system keep_plans = {.name = "keep_plans",
+                                         .doc = "masks of scans as those of the epoch's samples",
+                                         .reads = SET(ENV_mask),
+                                         .parts = SET(EPOCH_mask),
+                                         .run = run_keep};
+
+void fit_add_plan(struct training *training, const struct planner_desc *desc, struct schedule *schedule) {
+  schedule_add(schedule, &repeat_plans, training);
+  minibatch_add_load(&fitting_of(training)->validation, schedule);
+  schedule_add(schedule, &gather_slices, training);
+  planner_add(&training->validation.simulation, desc, schedule);
+  schedule_add(schedule, &keep_plans, training);
+  schedule_add(schedule, &system_end, NULL);
+}
+
 /* With the column of the scene's metric where a policy makes the masks. */
 static const struct system save_scores = {.name = "save_scores",
                                           .doc = "scores of a part of the validation data",
@@ -170,4 +228,5 @@ void fit_fill_scores(struct training *training, struct schedule *schedule) {
 
 const struct system *const fit_opened_rows[] = {&system_load_pairs, NULL};
 const struct system *const fit_systems[] = {&zero,           &repeat_parts,        &fit_loss, &backward, &optimise,
-                                            &optimise_masks, &fit_validation_loss, NULL};
+                                            &optimise_masks, &fit_validation_loss,
+                                            &repeat_plans,   &gather_slices,       &keep_plans, NULL};

@@ -89,6 +89,8 @@ static bool open_keeping(struct training *training, struct policy_setup setup, s
   size_t rows = policy_learning_of(training)->rows;
   if (options->learn.algorithm != LEARN_A2C)
     return fail(error, "learn.algorithm ppo updates more than once a rollout; a2c keeps them");
+  if (ranks_count(training->device->ranks) > 1)
+    return fail(error, "several ranks share the steps of a rollout out otherwise than its scans");
   if (!rollout_can_keep(training->device, options->learn.scans, options->world.envs))
     return fail(error,
                 "they are of one launch of an even number of scans on a device with matrix instructions; "
@@ -234,6 +236,7 @@ static bool open_state(struct training *training, struct error *error) {
                          error) ||
       !policy_task_count_choices(training, error) || !clone_open(training, error))
     return false;
+  learning->rollout.words = learning->policy.order; /* an update shuffles it anew */
   if (!training->config.round) warn_of_schedules(training->options);
   count_rollouts(training);
   number_scans(training);

@@ -32,19 +32,6 @@ const struct task task_round = {
 
 /* ---- the method ---------------------------------------------------------------------------------------- */
 
-static void set_reconstructor(struct options *options, uint32_t round) {
-  const double divisor = pow(options->alternate.divisor, round - 1.0);
-  options->train.epochs = options->alternate.epochs;
-  options->train.batch = options->alternate.batch;
-  options->train.rate = options->alternate.rate / divisor;
-  options->train.schedule = SCHEDULE_STEP;
-  options->train.rate_factor = options->alternate.rate_factor;
-  options->train.rate_every = options->alternate.rate_every;
-  options->train.optimiser = OPTIMISER_ADAM;
-  options->train.clip = options->train.weight_decay = 0;
-  options->train.early_stopping = options->alternate.early_stopping;
-}
-
 static void set_policy(struct options *options, uint32_t round) {
   if (round > 1 && options->alternate.policy_rate > 0) options->learn.rate = options->alternate.policy_rate;
   options->learn.rate /= pow(options->alternate.policy_divisor, round - 1.0);
@@ -52,7 +39,7 @@ static void set_policy(struct options *options, uint32_t round) {
 }
 
 static void set(struct options *options, const struct task *task, uint32_t round) {
-  (task == &task_round ? set_reconstructor : set_policy)(options, round);
+  (task == &task_round ? fit_set_round : set_policy)(options, round);
 }
 
 const struct method method_l2sr = {.name = "l2sr",

@@ -417,6 +417,7 @@ static void note(struct training *training, struct lists *lists, const char *sta
 const struct task task_lbcs = {
     .name = "mask",
     .network = "lbcs",
+    .alone = true,
     .unit = "step",
     .worked = "images",
     .reads = reads,

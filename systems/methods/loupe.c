@@ -71,25 +71,6 @@ static const struct system draw_masks = {
     .kernels = {"loupe_number", "loupe_keep"},
     .run = run_draw_masks};
 
-static void run_observe_back(struct world *world, void *context) {
-  (void)context;
-  bool fast = observe_fft_fits(world_height(world), world_width(world));
-  kernel_run(world_kernels(world), fast ? "observe_back_fft" : "observe_back_direct", world_rows(world, TABLE_ENV),
-             ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_hybrid),
-                  world_in(world, SCENE_phase), world_in(world, ENV_magnitude),
-                  world_in(world, ENV_magnitude_mean), world_in(world, ENV_magnitude_std),
-                  world_in(world, SLICE_unit), world_in(world, BATCH_input_gradient),
-                  arg_unnamed(world_out(world, BATCH_drawn_gradient))));
-}
-
-static const struct system observe_back = {
-    .name = "observe_back",
-    .doc = "the gradient of the masks, through standardisation, magnitude and transform",
-    .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SLICE_hybrid) | SET(SCENE_phase) | SET(ENV_magnitude) |
-             SET(ENV_magnitude_mean) | SET(ENV_magnitude_std) | SET(SLICE_unit) | SET(BATCH_input_gradient),
-    .writes = SET(BATCH_drawn_gradient),
-    .run = run_observe_back};
-
 static void run_backward(struct world *world, void *context) {
   struct training *training = context;
   (void)world;
@@ -146,7 +127,7 @@ static void add_back(struct training *training, struct schedule *schedule) {
   if (loupe_encodes(training->options))
     simulation_add_encode_back(&training->train.simulation, schedule);
   else
-    schedule_add(schedule, &observe_back, training);
+    schedule_add(schedule, &system_observe_back, training);
   schedule_add(schedule, &backward_loupe, training);
 }
 
@@ -227,7 +208,7 @@ const struct task task_loupe = {
     .open = fit_open};
 
 static const struct system *const loupe_systems[] = {
-    &forward_loupe,  &backward_views, &draw_masks,      &observe_back,
+    &forward_loupe,  &backward_views,  &draw_masks,
     &backward_loupe, &draw_validation, &system_encode_varnet_back, NULL};
 
 const struct method method_loupe = {

@@ -200,8 +200,9 @@ static bool train_stage(struct stages *all, struct error *error) {
 
 /* ---- stages.jsonl -------------------------------------------------------------------------------------- */
 
-/* Lines in stages.jsonl stay: a stage that refuses to go on leaves the file as it was. */
+/* Lines in stages.jsonl stay: a stage that refuses to go on leaves the file as it was. Of ranks the first has it. */
 static bool write_line(struct stages *all, const char *line, size_t bytes, struct error *error) {
+  if (!all->log) return true;
   int file = fileno(all->log);
   char *before = arena_new(all->arena, bytes);
   bool same = pread(file, before, bytes, all->noted) == (ssize_t)bytes && !memcmp(before, line, bytes);
@@ -222,9 +223,9 @@ void method_print_stage(const struct stage *stage, FILE *file) {
 
 void method_print_best(const struct best_round *best, FILE *file) {
   fprintf(file,
-          "{\"kind\":\"best\",\"round\":%u,\"policy\":\"policy_%u\",\"reconstructor\":\"reconstructor_%u\","
+          "{\"kind\":\"best\",\"round\":%u,\"policy\":\"%s_%u\",\"reconstructor\":\"reconstructor_%u\","
           "\"rounds\":%u,\"validation\":",
-          best->round, best->round, best->round, best->rounds);
+          best->round, best->decides, best->round, best->round, best->rounds);
   json_number(file, best->score);
   fprintf(file, "}\n");
 }
@@ -287,7 +288,7 @@ static bool run_round(struct stages *all, struct error *error) {
   uint32_t round = all->best.rounds + 1;
   if (!run_others(all, round, error)) return false;
   if (!all->best.round || all->stage.best > all->best.score)
-    all->best = (struct best_round){.round = round, .score = all->stage.best};
+    all->best = (struct best_round){.round = round, .score = all->stage.best, .decides = all->method->stages[1]->name};
   all->best.rounds = round;
   return true;
 }
@@ -305,6 +306,7 @@ static bool run_stages(struct stages *all, struct error *error) {
 
 static bool open_log(struct stages *all, struct error *error) {
   const char *folder = all->options->train.output;
+  if (ranks_number(all->device->ranks)) return true;
   if (file_is_there(path_of(all, "", "last.h5")))
     return fail(
         error,
@@ -346,6 +348,15 @@ static bool train_stages(struct stages *all, struct error *error) {
   return good;
 }
 
+static bool check_ranks(const struct method *method, const struct device *device, struct error *error) {
+  uint32_t ranks = ranks_count(device->ranks);
+  for (const struct task *const *task = method->stages; *task; task++)
+    if (ranks > 1 && (*task)->alone)
+      return fail_usage(error, "train.method %s trains on one device (stage %s), and %u ranks were started; start it alone",
+                        method->name, (*task)->name, ranks);
+  return true;
+}
+
 bool method_train(struct device *device, const struct options *options, const struct method_config *config,
                   struct error *error) {
   const struct method *method = method_of(options);
@@ -356,7 +367,7 @@ bool method_train(struct device *device, const struct options *options, const st
                        .stage = {.task = method->stages[0]},
                        .config = config};
   struct augment augment;
-  bool good = start_check_method(method, options, error) && augment_read(&augment, options, error) &&
+  bool good = check_ranks(method, device, error) && start_check_method(method, options, error) && augment_read(&augment, options, error) &&
               start_parameters_check(method, options, device, error) &&
               (has_stages(method) ? train_stages : train_stage)(&all, error);
   device->stage = NULL;

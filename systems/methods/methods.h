@@ -31,6 +31,7 @@ struct stage {
 struct best_round {
   uint32_t round, rounds; /* which, of how many */
   double score;
+  const char *decides; /* the folder, less its round, of what decides beside the reconstructor */
 };
 
 struct method_config {

@@ -4,6 +4,8 @@
 #include "systems/methods/method.h"
 #include "systems/scan/slice_cache.h"
 
+#include <string.h>
+
 struct pgmri *pgmri_of(const struct training *training) {
   return training_own(training, sizeof(struct pgmri));
 }
@@ -198,6 +200,16 @@ static const struct system save_update = {.name = "save_update",
                                           .doc = "losses and rewards of the last update, for the log",
                                           .reads = SET(STATE_terms) | SET(ROLLOUT_reward)};
 
+/* Each rank has those of the images that it took. */
+static void share_terms(const struct training *training, float *terms, size_t images) {
+  const struct shards shards = device_shards(training->device);
+  size_t first, end = shards_rows(&shards, images, &first);
+  if (ranks_count(shards.ranks) == 1) return;
+  memset(terms, 0, 2 * first * sizeof *terms);
+  memset(terms + 2 * end, 0, 2 * (images - end) * sizeof *terms);
+  ranks_unite(training->device->ranks, terms, 2 * images * sizeof *terms);
+}
+
 /* Tells the return of the last update. */
 static bool log_update(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   struct pgmri *pgmri = pgmri_of(training);
@@ -210,6 +222,7 @@ static bool log_update(struct training *training, double values[TRAINING_VALUES]
   world_read(world, ROLLOUT_reward, 0, trajectories->steps * scans, pgmri->policy.rewards);
   world_leave(world, before);
   if (!device_finish(training->device, error)) return false;
+  share_terms(training, pgmri->policy.terms, images);
   for (size_t i = 0; i < images; i++) {
     values[PGMRI_loss] += terms[2 * i];
     values[PGMRI_entropy] += terms[2 * i + 1] / (double)images;

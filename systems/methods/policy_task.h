@@ -52,7 +52,7 @@ struct event_picture policy_task_picture(const struct training *training, struct
 extern const struct log_value policy_score_values[];
 
 /* Keys that every policy's numbers follow from. */
-#define POLICY_READS "data.", "import.", "acquisition.", "world.", "network.", "reconstruct.", "policy.", "reward.metric", "reward.scale"
+#define POLICY_READS "data.", "import.", "acquisition.", "world.", "network.", "reconstruct.", "policy.", "reward.metric", "reward.scale", "train.reduce"
 
 /* The policy's backward pass, of the simulation's pass; its context is the simulation. */
 extern const struct system system_zero_policy, system_backward_policy;

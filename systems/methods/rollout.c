@@ -112,7 +112,9 @@ static bool next_launch(struct world *world, void *context, size_t turn) {
   struct rollout *rollout = context;
   struct simulation *simulation = rollout->simulation;
   struct pass pass;
-  if (!pass_take(&pass, turn, rollout->scans, rollout->launch)) return false;
+  size_t own, end = ranks_rows(simulation->device->ranks, rollout->scans, &own);
+  if (!pass_take(&pass, turn, end - own, rollout->launch)) return false;
+  pass.first += own;
   simulation->first_scan = rollout->first_scan + (uint32_t)pass.first;
   world_set_rows(world, TABLE_ENV, pass.images);
   simulation->rows = (struct rollout_rows){.first = pass.first, .stride = rollout->scans};
@@ -125,6 +127,29 @@ static const struct system repeat_launches = {
     .doc = "scans of the rollout, as many as there are environments",
     .covers = TABLE_BIT(TABLE_ROLLOUT),
     .next = next_launch};
+
+/* What the scans of all ranks have left; a row is [step][scan]. */
+static void run_share(struct world *world, void *context) {
+  const struct rollout *rollout = context;
+  struct ranks *ranks = world_device(world)->ranks;
+  size_t first, end = ranks_rows(ranks, rollout->scans, &first);
+  uint32_t *words = rollout->words;
+  for (unsigned c = 0; c < world_schema(world)->component_count; c++) {
+    if (!(ROLLOUT_SHARED & SET(c))) continue;
+    world_read(world, c, 0, rollout->rows, words);
+    for (size_t i = 0; i < rollout->rows; i++)
+      if (i % rollout->scans < first || i % rollout->scans >= end) words[i] = 0;
+    ranks_unite(ranks, words, rollout->rows * sizeof *words);
+    world_write(world, c, 0, rollout->rows, words);
+  }
+}
+
+static const struct system share_rollout = {.name = "share_rollout",
+                                            .doc = "the scans of all ranks, on every rank",
+                                            .reads = ROLLOUT_SHARED,
+                                            .parts = ROLLOUT_SHARED,
+                                            .loads = true,
+                                            .run = run_share};
 
 /* Against a group alone an advantage is what is left to come of the centred rewards, and the critic learns that. */
 static void run_advantage(struct world *world, void *context) {
@@ -155,6 +180,8 @@ void rollout_add_play(struct rollout *rollout, struct schedule *schedule, const 
   simulation_add_restart(rollout->simulation, schedule);
   simulation_add_scan(rollout->simulation, schedule, teacher);
   schedule_add(schedule, &system_end, NULL);
+  if (ranks_count(rollout->simulation->device ? rollout->simulation->device->ranks : NULL) > 1)
+    schedule_add(schedule, &share_rollout, rollout);
   if (rollout->baseline != BASELINE_CRITIC) schedule_add(schedule, &system_centre_rewards, &rollout->group);
   schedule_add(schedule, &advantage, rollout)->reads |= SET(rollout->rewards);
 }
@@ -200,12 +227,16 @@ static bool next_pass(struct world *world, void *context, size_t turn) {
     rollout->kept = false;
     simulation->pass = (struct pass){.images = rollout->rows};
     rollout->row = 0;
+    graph_set_shards(simulation->policy->graph, 0, divide_up(rollout->rows, device_shards(simulation->device).all));
     return !turn;
   }
-  if (!pass_take(&simulation->pass, turn, rollout->count, batch < envs ? batch : envs)) return false;
-  rollout->row = rollout->first + simulation->pass.first;
-  world_set_rows(world, TABLE_ENV, simulation->pass.images);
-  simulation->pass.first = 0;
+  const struct shards shards = device_shards(simulation->device);
+  struct shard_pass pass;
+  if (!shards_take(&shards, &pass, turn, rollout->count, batch < envs ? batch : envs)) return false;
+  graph_set_shards(simulation->policy->graph, pass.shard, pass.each);
+  rollout->row = rollout->first + pass.first;
+  world_set_rows(world, TABLE_ENV, pass.rows);
+  simulation->pass = (struct pass){.images = pass.rows};
   return true;
 }
 
@@ -311,4 +342,4 @@ void rollout_add_gradient(struct rollout *rollout, struct schedule *schedule) {
 
 const struct system *const rollout_systems[] = {
     &want_slices,   &clear_rewards,   &repeat_launches, &system_centre_rewards, &advantage, &normalise, &repeat_passes,
-    &gather,        &gather_kept,     &forward,               &loss,      NULL};
+    &share_rollout, &gather,        &gather_kept,     &forward,               &loss,      NULL};

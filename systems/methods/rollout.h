@@ -17,6 +17,7 @@ struct rollout {
   bool keeps;                    /* rollout_can_keep: the policy's activations stay for the update */
   bool normalises;               /* advantages, within every update */
   enum learn_baseline baseline;  /* what advantages are measured against */
+  uint32_t *words; /* room for `rows` of them, where ranks share the scans out */
   struct scan_group group;       /* its members: scans in a row that share a slice; 0 or 1: each has its own */
   struct policy_update update;   /* the weights of the loss; columns are filled in a step */
   /* What follows: */
@@ -58,6 +59,11 @@ void rollout_add_gradient(struct rollout *rollout, struct schedule *schedule);
 #define ROLLOUT_COLUMNS                                                                                      \
   (SET(ROLLOUT_centred) | SET(ROLLOUT_advantage) | SET(ROLLOUT_return) | SET(ROLLOUT_last_value) |           \
    SET(ROLLOUT_order) | SET(ROLLOUT_terms) | SET(ROLLOUT_normalised))
+
+/* What scans leave in a rollout's rows, which ranks share. */
+#define ROLLOUT_SHARED                                                                                       \
+  (SET(ROLLOUT_slice) | SET(ROLLOUT_action) | SET(ROLLOUT_log_prob) | SET(ROLLOUT_value) |                    \
+   SET(ROLLOUT_reward) | SET(ROLLOUT_done))
 
 extern const struct system *const rollout_systems[];
 

@@ -114,7 +114,12 @@ static bool next_pass(struct world *world, void *context, size_t turn) {
   struct trajectories *trajectories = context;
   struct simulation *simulation = trajectories->setup.simulation;
   if (!world_is_bound(world, BATCH_observation, simulation->policy->input)) policy_bind(simulation->policy, world);
-  return pass_take(&simulation->pass, turn, trajectories_images(trajectories), simulation->policy->batch);
+  const struct shards shards = device_shards(simulation->device);
+  struct shard_pass pass;
+  if (!shards_take(&shards, &pass, turn, trajectories_images(trajectories), simulation->policy->batch)) return false;
+  graph_set_shards(simulation->policy->graph, pass.shard, pass.each);
+  simulation->pass = (struct pass){.first = pass.first, .images = pass.rows};
+  return true;
 }
 
 static const struct system repeat_passes = {

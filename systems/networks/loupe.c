@@ -21,6 +21,7 @@ static void write_taken(struct loupe *loupe, size_t batch, struct arena *arena) 
 static void build(struct loupe *loupe, const struct options *options) {
   struct net_loupe_setup net = net_loupe_setup(options, loupe->acquisition.budget);
   graph_open(&loupe->graph);
+  network_keep_apart(loupe->graph, loupe->device);
   loupe->net = net_loupe(loupe->graph, &net);
 }
 

@@ -1,6 +1,8 @@
 #include "systems/networks/net_varnet.h"
 
 #include "components/scan_shape.h"
+#include "engine/fused/block.h"
+#include "engine/fused/unet.h"
 #include "systems/networks/op_coils.h"
 
 enum {
@@ -21,7 +23,8 @@ struct net_varnet_setup net_varnet_setup(const struct options *options, size_t c
                                    .sense_channels = (int)options->varnet.sense_channels,
                                    .sense_pools = (int)options->varnet.sense_pools,
                                    .maps = options->varnet.sense == SENSE_MAPS,
-                                   .points = scan_geometry(options) == GEOMETRY_POINTS};
+                                   .points = scan_geometry(options) == GEOMETRY_POINTS,
+                                   .half = options->network.precision == BLOCK_HALF};
 }
 
 /* Twice 3x3 convolution, instance norm, leaky ReLU; the other places of the public list have no parameters.
@@ -60,8 +63,9 @@ static tensor unet(struct graph *graph, tensor x, const char *name, int channels
 }
 
 /* The same on planes of mean 0 and deviation 1, padded so that they halve. */
-static tensor norm_unet(struct graph *graph, tensor x, const char *name, int channels, int pools) {
+tensor net_norm_unet(struct graph *graph, tensor x, const char *name, int channels, int pools, bool half) {
   int multiple = 1 << pools > SIDE ? 1 << pools : SIDE;
+  if (half) return fused_unet(graph, x, graph_name(graph, "%s.unet", name), channels, pools);
   tensor out = pad_to_multiple(graph, normalise_planes(graph, x), multiple);
   out = unet(graph, out, graph_name(graph, "%s.unet", name), channels, pools);
   return restore_planes(graph, crop_to(graph, out, x), x);
@@ -72,7 +76,8 @@ static tensor find_maps(struct graph *graph, const struct net_varnet_setup *setu
   tensor middle = multiply(graph, net->frequencies, mask_middle(graph, net->mask));
   tensor images = inverse_fourier(graph, middle);
   return coil_unit(graph,
-                   norm_unet(graph, images, "sens_net.norm_unet", setup->sense_channels, setup->sense_pools));
+                   net_norm_unet(graph, images, "sens_net.norm_unet", setup->sense_channels, setup->sense_pools,
+                             setup->half));
 }
 
 /* x - step mask (x - acquired) - F S U(S* F^-1 x). */
@@ -80,7 +85,8 @@ static tensor cascade(struct graph *graph, const struct net_varnet_setup *setup,
                       tensor x, int i) {
   const char *name = graph_name(graph, "cascades.%d", i);
   tensor image = coil_gather(graph, net->maps, inverse_fourier(graph, x));
-  image = norm_unet(graph, image, graph_name(graph, "%s.model", name), setup->channels, setup->pools);
+  image = net_norm_unet(graph, image, graph_name(graph, "%s.model", name), setup->channels, setup->pools,
+                    setup->half);
   tensor model = fourier(graph, coil_spread(graph, net->maps, scale(graph, image, -1)));
   return add(graph,
              consistency(graph, x, net->frequencies, net->mask, graph_name(graph, "%s.dc_weight", name)),

@@ -15,6 +15,7 @@ struct net_varnet_setup {
   int sense_channels, sense_pools; /* of the sensitivities' */
   bool maps;                       /* they are an input, and have no network */
   bool points;                     /* the mask is of points, not of columns */
+  bool half;                       /* U-Nets are fused, in half precision (engine/fused/unet.h) */
 };
 
 struct net_varnet {
@@ -34,5 +35,9 @@ struct net_varnet net_varnet(struct graph *graph, const struct net_varnet_setup 
  * goes back to both, but not through which columns are the middle. */
 struct net_varnet net_varnet_of(struct graph *graph, const struct net_varnet_setup *setup, tensor frequencies,
                                 tensor mask);
+
+/* The U-Net of a cascade or of the sensitivities, of complex images: planes normalised and padded, and both undone. half:
+ * as one operation, in half precision. */
+tensor net_norm_unet(struct graph *graph, tensor x, const char *name, int channels, int pools, bool half);
 
 #endif

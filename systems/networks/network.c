@@ -7,8 +7,15 @@
 
 _Static_assert((int)STREAM_START == (int)GRAPH_STREAM, "parameters start from their stream");
 
+void network_keep_apart(struct graph *graph, const struct device *device) {
+  if (!device) return;
+  const struct shards shards = device_shards(device);
+  graph_keep_apart(graph, shards.all, shards_held(&shards));
+}
+
 static bool build_graph(struct network *network, struct graph **graph, struct error *error) {
   graph_open(graph);
+  network_keep_apart(*graph, network->setup.device);
   network->out = network->setup.append(network->setup.owner, *graph, &network->in);
   network->path.heads = network->out.node + 1 < (*graph)->nodes;
   return graph_good(*graph, error);
@@ -67,11 +74,17 @@ size_t network_spare(const struct network *network) {
   return left > wanted ? left - wanted : 0;
 }
 
+/* Of parameters, and of the gradients of every shard that is held. */
+static size_t parameter_bytes(const struct network *network) {
+  const struct graph *graph = network->path.graph;
+  return sizeof(float) * graph->elements * (network->setup.train ? 1 + graph->shards.held : 1);
+}
+
 static size_t portable_bytes(const struct network *network, size_t images) {
   const struct network_setup *setup = &network->setup;
   size_t activations = graph_measure(network->path.graph, images, setup->train, setup->input_gradient);
   if (activations > SIZE_MAX / 64) return NO_ALLOCATION;
-  return network->path.passes * activations + sizeof(float) * network->path.graph->elements * (setup->train ? 2 : 1) +
+  return network->path.passes * activations + parameter_bytes(network) +
          (setup->bytes ? setup->bytes(setup->owner, images) : 0) + bytes_beside(network, images);
 }
 
@@ -107,7 +120,7 @@ static bool measure_fused(const struct network *network, size_t *bytes, size_t *
 static bool measure(const struct network *network, size_t *bytes, size_t *image, struct error *error) {
   const struct network_setup *setup = &network->setup;
   struct error reason;
-  *bytes = (setup->train ? 4 : 1) * sizeof(float) * network->path.graph->elements;
+  *bytes = parameter_bytes(network) + (setup->train ? 2 : 0) * sizeof(float) * network->path.graph->elements;
   *image = network->path.passes * graph_measure(network->path.graph, 1, setup->train, setup->input_gradient);
   return setup->portable || !blocks_fit(network->path.graph, setup->device, &reason) ||
          measure_fused(network, bytes, image, error);

@@ -74,6 +74,8 @@ struct masks_setup {
  * Must not move, nor its owner, while it is open. */
 bool network_open(struct network *network, const struct network_setup *setup, struct error *error);
 void network_close(struct network *network);
+/* Before the graph is planned: its gradients are of as many shards as the device's batches; NULL: of one. */
+void network_keep_apart(struct graph *graph, const struct device *device);
 bool network_check_path(const struct network_setup *setup, struct error *error); /* whether it could; takes no memory */
 /* Reads what a checkpoint says of a network into its setup. */
 typedef bool network_take(struct network_setup *setup, struct store *store, struct error *error);

@@ -189,25 +189,22 @@ static void forward_consistency(struct graph *graph, tensor out) {
                   step_of(graph, node), graph_arg(ARG_OUT, node->value), LINE_ARGS));
 }
 
-static size_t count_parts(const struct graph *graph, const struct node *node, size_t images) {
-  size_t all = images * lines(graph, node);
-  return all < STEP_PARTS ? all : STEP_PARTS;
-}
-
 static size_t scratch_consistency(const struct graph *graph, tensor out, size_t images) {
-  return sizeof(float) * count_parts(graph, &graph->node[out.node], images);
+  size_t most = images * lines(graph, &graph->node[out.node]);
+  return sizeof(float) * graph_parts_most(graph, STEP_PARTS, most, images);
 }
 
 static void backward_step(struct graph *graph, const struct node *node) {
-  size_t parts = count_parts(graph, node, graph->images);
-  kernel_run(graph->kernels, "consistency_step", parts,
+  const struct graph_cut cut = graph_cut(graph, graph->images);
+  size_t each = cut.each * lines(graph, node), parts = graph_parts(graph, STEP_PARTS, cut.each, each);
+  kernel_run(graph->kernels, "consistency_step", cut.shards * parts,
              ARGS(value_of(graph, node, 0), value_of(graph, node, 1), value_of(graph, node, 2),
                   graph_arg(ARG_IN, node->gradient), graph_arg(ARG_OUT, node->scratch), LINE_ARGS,
-                  arg_u32((uint32_t)graph->images * lines(graph, node))));
-  kernel_run(graph->kernels, "conv_weight_sum", 1,
-             ARGS(graph_arg(ARG_IN, node->scratch),
-                  graph_arg(ARG_INOUT, graph->parameter[node->weight].gradient), arg_u32((uint32_t)parts),
-                  arg_u32(1)));
+                  arg_u32((uint32_t)graph->images * lines(graph, node)), arg_u32((uint32_t)each),
+                  arg_u32((uint32_t)parts)));
+  kernel_run(graph->kernels, "conv_weight_sum", cut.shards,
+             ARGS(graph_arg(ARG_IN, node->scratch), graph_arg(ARG_INOUT, cut.gradients), arg_u32((uint32_t)parts),
+                  arg_u32(1), SHARD_ARGS(cut, &graph->parameter[node->weight])));
 }
 
 static void backward_values(struct graph *graph, const struct node *node, int k) {

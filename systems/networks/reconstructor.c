@@ -2,6 +2,7 @@
 
 #include "components/components.h"
 #include "engine/base/round.h"
+#include "engine/fused/unet.h"
 #include "systems/networks/checkpoint.h"
 #include "systems/networks/net_unet.h"
 #include "systems/networks/op_coils.h"
@@ -180,6 +181,12 @@ static struct network_setup network_setup(struct reconstructor *reconstructor) {
   return network;
 }
 
+static bool check_half(const struct reconstructor_setup *setup, struct error *error) {
+  struct error reason;
+  if (!setup->varnet.cascades || !setup->varnet.half || fused_unet_fits(setup->device, &reason)) return true;
+  return fail(error, "network.precision is half: %.900s; set it to f32", reason.text);
+}
+
 static void offer(struct reconstructor *reconstructor) {
   reconstructor->batch = reconstructor->network.path.batch;
   reconstructor->pixels = pixels_of(reconstructor);
@@ -192,12 +199,16 @@ bool reconstructor_open(struct reconstructor *reconstructor, const struct recons
                         struct error *error) {
   *reconstructor = (struct reconstructor){.setup = *setup};
   struct network_setup network = network_setup(reconstructor);
-  if (!network_open(&reconstructor->network, &network, error)) {
+  if (!check_half(setup, error) || !network_open(&reconstructor->network, &network, error)) {
     *reconstructor = (struct reconstructor){0};
     return false;
   }
   offer(reconstructor);
   return true;
+}
+
+bool reconstructor_fused(const struct reconstructor *reconstructor) {
+  return reconstructor->blocks || (is_varnet(reconstructor) && reconstructor->setup.varnet.half);
 }
 
 void reconstructor_close(struct reconstructor *reconstructor) {
@@ -319,9 +330,9 @@ static void run_backward_level(struct reconstructor *reconstructor, size_t image
                   arg_buffer(ARG_INOUT, ELEMENT_U32, reconstructor->level), arg_u32((uint32_t)count)));
   if (reconstructor->setup.complex) widen_level(reconstructor);
   apply_level(reconstructor, network->output_gradient, count, false);
-  apply_level(reconstructor, graph->gradients, graph->elements, false);
+  apply_level(reconstructor, graph->gradients, graph->elements * graph->shards.held, false);
   path_backward(&reconstructor->network.path, images, 1, input);
-  apply_level(reconstructor, graph->gradients, graph->elements, true);
+  apply_level(reconstructor, graph->gradients, graph->elements * graph->shards.held, true);
   if (input) apply_level(reconstructor, network->input_gradient, count * channels_in(reconstructor), true);
 }
 
@@ -345,14 +356,14 @@ static void run_backward_sum(struct reconstructor *reconstructor, size_t images,
 
 static const char *const NOT_TO_TRAIN = "the network was not opened to train";
 
-void reconstructor_backward(struct reconstructor *reconstructor, size_t images) {
+void reconstructor_backward(struct reconstructor *reconstructor, size_t images, size_t of) {
   cl_mem input = reconstructor->input_gradient;
   REQUIRE(reconstructor->output_gradient, "%s", NOT_TO_TRAIN);
   watch_touch(&reconstructor->watch, SET(BATCH_output_gradient), input ? SET(BATCH_input_gradient) : 0);
   if (reconstructor->setup.complex)
     run_backward_sum(reconstructor, images, input);
   else
-    path_backward(&reconstructor->network.path, images, (double)(images * reconstructor->pixels), input);
+    path_backward(&reconstructor->network.path, images, (double)(of * reconstructor->pixels), input);
 }
 
 void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images, bool input) {
@@ -440,7 +451,7 @@ bool reconstructor_load(struct reconstructor *reconstructor, const char *path,
                         const struct reconstructor_setup *setup, struct error *error) {
   *reconstructor = (struct reconstructor){.setup = *setup};
   struct network_setup network = network_setup(reconstructor);
-  if (!network_load(&reconstructor->network, &network, path, take, error)) {
+  if (!check_half(setup, error) || !network_load(&reconstructor->network, &network, path, take, error)) {
     *reconstructor = (struct reconstructor){0};
     return false;
   }

@@ -68,6 +68,8 @@ struct reconstructor {
 bool reconstructor_open(struct reconstructor *reconstructor, const struct reconstructor_setup *setup,
                         struct error *error);
 void reconstructor_close(struct reconstructor *reconstructor);
+/* Whether it, or the U-Nets of a variational network, run on the fused path. */
+bool reconstructor_fused(const struct reconstructor *reconstructor);
 /* What it would take: the network of a checkpoint, or path NULL: of the setup. */
 bool reconstructor_measure(const struct reconstructor_setup *setup, const char *path, struct network_need *need,
                            struct error *error);
@@ -98,7 +100,7 @@ struct reconstructor_inputs reconstructor_inputs(const struct reconstructor *rec
 void reconstructor_view(struct reconstructor *reconstructor, size_t images);
 void reconstructor_forward(struct reconstructor *reconstructor, size_t images);
 /* Goes back from output_gradient of the images of the last forward; adds into the gradients of the parameters. */
-void reconstructor_backward(struct reconstructor *reconstructor, size_t images);
+void reconstructor_backward(struct reconstructor *reconstructor, size_t images, size_t of);
 /* Goes back from a gradient of any size, which need not be a mean loss's; without `input` the gradient of the
  * input means nothing. */
 void reconstructor_backward_level(struct reconstructor *reconstructor, size_t images, bool input);

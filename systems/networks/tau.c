@@ -43,6 +43,7 @@ static void build(struct tau *tau, const struct masks_setup *setup) {
   net.adaptive = tau->adaptive;
   net.apart = tau->points;
   graph_open(&tau->graph);
+  network_keep_apart(tau->graph, setup->device);
   tau->net = net_tau(tau->graph, &net);
   if (matrix == MATRIX_NVIDIA || matrix == MATRIX_EMULATED)
     tau->graph->products =

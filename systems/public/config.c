@@ -3,6 +3,7 @@
 #include "engine/files/part.h"
 #include "engine/files/scene.h"
 #include "systems/data/padding.h"
+#include "systems/networks/models.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -119,13 +120,18 @@ bool config_options(const struct l2sr_config *config, struct options *options, s
               set(options, arena, "evaluate.metrics", config->metrics, error);
   for (size_t i = 0; good && i < config->override_count; i++)
     good = scene_assign(&option_table, options, arena, config->overrides[i], "override", error);
+  good = good && models_resolve(options, models_folder(arena, scenes_folder(arena)), arena, error);
   if (good) find_padding(config, options);
   return good;
 }
 
 bool config_slices(const struct l2sr_config *config, struct slices_in_memory *slices, struct error *error) {
-  struct l2sr_slices own;
-  if (!config_copy(&own, config->slices, sizeof own, "l2sr_slices", error)) return false;
+  struct l2sr_slices own = {0};
+  /* programs of before this member, compiled anew, leave it 0 */
+  if (config->slices && !config->slices->bytes)
+    memcpy(&own, config->slices, offsetof(struct l2sr_slices, volume) + sizeof own.volume);
+  else if (!config_copy(&own, config->slices, sizeof own, "l2sr_slices", error))
+    return false;
   *slices = (struct slices_in_memory){own.values, own.count, own.coils, own.height, own.width, own.volume};
   return true;
 }

@@ -6,26 +6,19 @@
 #define L2SR_SYSTEMS_ENV_H
 
 #include "engine/device/cuda.h"
+#include "engine/device/host_memory.h"
 #include "kernels/kernels.h"
 #include "systems/data/dataset.h"
 #include "systems/networks/policy.h"
 #include "systems/networks/reconstructor.h"
+#include "systems/public/callbacks.h"
 #include "systems/public/config.h"
 #include "systems/scan/load.h"
 #include "systems/scan/simulation.h"
 
-/* Host memory that the device reads and writes without the driver's detour. */
-struct host_memory {
-  cl_mem buffer; /* NULL: there is none */
-  void *data;
-};
-bool host_memory_open(struct host_memory *memory, struct device *device, size_t bytes, const char *what,
-                      struct error *error);
-void host_memory_close(struct host_memory *memory, struct device *device);
-
 /* One of enum l2sr_array. */
 struct env_array {
-  size_t rank, extent[3];    /* rows first */
+  size_t rank, extent[4];    /* rows first */
   cl_mem own;                /* its memory where it is no column; NULL: it is, or nobody has asked for it */
   cl_mem placed;             /* the program's memory that it is in; NULL: it is not */
   struct schedule *derive;   /* how it is computed from columns; NULL: it needs not be */
@@ -53,6 +46,7 @@ struct env {
   struct l2sr_config config;
   struct options options;
   struct acquisition acquisition;
+  struct program_calls calls;
   struct device device;
   struct cuda *cuda; /* NULL: no array is shared with CUDA */
   bool transforms;   /* clFFT is open */
@@ -78,8 +72,11 @@ struct env {
   struct env_source source;
   struct schedule step, next, same, begin, renew, observe, score, measure, clear, start, reconstruct, decide;
   const struct sampler *sampler; /* of `decide`; NULL: none yet */
+  cl_mem taken; /* scratch of array kspace; NULL: nobody has asked for it */
   struct env_array array[L2SR_ARRAYS];
 };
+
+extern const enum l2sr_array metric_arrays[METRICS]; /* in the order of METRIC_ROWS (systems/scan/simulation.h) */
 
 bool env_open(struct env **env, const struct l2sr_config *config, struct error *error);
 void env_close(struct env *env);

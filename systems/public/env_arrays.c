@@ -1,37 +1,11 @@
 /* Arrays that a program sees: columns of the world, or memory beside it that is derived from them. */
-#include "engine/device/room.h"
 #include "systems/public/env.h"
 #include "systems/public/env_systems.h"
 
+#include "systems/scan/planes.h"
 #include "systems/scan/systems.h"
 
 #include <math.h>
-
-/* ---- host memory --------------------------------------------------------------------------------------- */
-
-bool host_memory_open(struct host_memory *memory, struct device *device, size_t bytes, const char *what,
-                      struct error *error) {
-  cl_int code;
-  if (!room_for(bytes + room_for_kernels(), what, error)) return false;
-  memory->buffer =
-      clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &code);
-  if (code == CL_SUCCESS)
-    memory->data = clEnqueueMapBuffer(device->queue, memory->buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
-                                      bytes, 0, NULL, NULL, &code);
-  if (code == CL_SUCCESS) return true;
-  if (memory->buffer) clReleaseMemObject(memory->buffer);
-  *memory = (struct host_memory){0};
-  return fail_memory(error, "no pinned host memory for %s: %zu bytes (%s); lower world.envs", what, bytes,
-                     device_code_name(code));
-}
-
-void host_memory_close(struct host_memory *memory, struct device *device) {
-  if (!memory->buffer) return;
-  clEnqueueUnmapMemObject(device->queue, memory->buffer, memory->data, 0, NULL, NULL);
-  clFinish(device->queue);
-  clReleaseMemObject(memory->buffer);
-  *memory = (struct host_memory){0};
-}
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
@@ -53,8 +27,13 @@ struct array_row {
 
 #define METRIC_PLACE(name, ...) PLACE_##name,
 enum { METRIC_ROWS(METRIC_PLACE) PLACES };
-_Static_assert((int)L2SR_MSE == (int)L2SR_SSIM + PLACES - 1,
-               "l2sr.h has an array for every metric, in their order");
+const enum l2sr_array metric_arrays[] = {[PLACE_ssim] = L2SR_SSIM, [PLACE_ssim_uniform] = L2SR_SSIM_UNIFORM,
+                                         [PLACE_psnr] = L2SR_PSNR, [PLACE_psnr_unclamped] = L2SR_PSNR_UNCLAMPED,
+                                         [PLACE_nmse] = L2SR_NMSE, [PLACE_mse] = L2SR_MSE,
+                                         [PLACE_callback] = L2SR_CALLBACK};
+_Static_assert(sizeof metric_arrays / sizeof *metric_arrays == PLACES, "l2sr.h has an array for every metric");
+
+#define METRIC_ARRAY(array, name) [array] = {#name, ARRAY_METRIC, CHANGE_SCORE, ENV_##name, NULL}
 
 static const struct array_row rows[L2SR_ARRAYS] = {
     [L2SR_OBSERVATION] = {"observation", ARRAY_COLUMN, CHANGE_STEP, ENV_magnitude, NULL},
@@ -73,15 +52,31 @@ static const struct array_row rows[L2SR_ARRAYS] = {
     [L2SR_RECONSTRUCTION] = {"reconstruction", ARRAY_BOUND, CHANGE_SCORE | CHANGE_SCAN, ENV_reconstruction,
                              NULL},
     [L2SR_TARGET] = {"target", ARRAY_RUNNING, CHANGE_SCAN, ENV_reconstruction, &system_env_target},
-#define METRIC_ARRAY(name, ...)                                                                              \
-  [L2SR_SSIM + PLACE_##name] = {#name, ARRAY_METRIC, CHANGE_SCORE, ENV_##name, NULL},
-    METRIC_ROWS(METRIC_ARRAY)[L2SR_FINAL_OBSERVATION] = {"final_observation", ARRAY_FINAL, CHANGE_END,
-                                                         ENV_magnitude, &system_env_final_observation},
+    METRIC_ARRAY(L2SR_SSIM, ssim),
+    METRIC_ARRAY(L2SR_SSIM_UNIFORM, ssim_uniform),
+    METRIC_ARRAY(L2SR_PSNR, psnr),
+    METRIC_ARRAY(L2SR_PSNR_UNCLAMPED, psnr_unclamped),
+    METRIC_ARRAY(L2SR_NMSE, nmse),
+    METRIC_ARRAY(L2SR_MSE, mse),
+    METRIC_ARRAY(L2SR_CALLBACK, callback),
+    [L2SR_KSPACE] = {"kspace", ARRAY_RUNNING, CHANGE_STEP, SLICE_coil_kspace, &system_env_kspace},
+    [L2SR_MAPS] = {"maps", ARRAY_RUNNING, CHANGE_SCAN, SLICE_maps, &system_env_maps},
+    [L2SR_FINAL_OBSERVATION] = {"final_observation", ARRAY_FINAL, CHANGE_END, ENV_magnitude,
+                                &system_env_final_observation},
     [L2SR_FINAL_STANDARDISED] = {"final_standardised", ARRAY_FINAL, CHANGE_END, ENV_reconstruction,
                                  &system_env_final_standardised},
-    [L2SR_FINAL_FREE] = {"final_free", ARRAY_FINAL, CHANGE_END, ENV_mask, &system_env_final_free}};
+    [L2SR_FINAL_FREE] = {"final_free", ARRAY_FINAL, CHANGE_END, ENV_mask, &system_env_final_free},
+    [L2SR_FINAL_TARGET] = {"final_target", ARRAY_FINAL, CHANGE_END, ENV_reconstruction, &system_env_final_target},
+    [L2SR_FINAL_ACQUIRED] = {"final_acquired", ARRAY_FINAL, CHANGE_END, ENV_mask, &system_env_final_acquired},
+    [L2SR_FINAL_RECONSTRUCTION] = {"final_reconstruction", ARRAY_FINAL, CHANGE_END, ENV_reconstruction,
+                                   &system_env_final_reconstruction}};
+
+static bool is_planes(enum l2sr_array array) {
+  return array == L2SR_KSPACE || array == L2SR_MAPS;
+}
 
 static size_t elements_of(const struct env *env, enum l2sr_array array) {
+  if (is_planes(array)) return planes_coils(&env->simulation) * world_shape(env->simulation.world, SHAPE_HW);
   return world_shape(env->simulation.world, component_schema.components[rows[array].column].shape);
 }
 
@@ -102,7 +97,7 @@ cl_mem env_array_memory(const struct env *env, enum l2sr_array array) {
 
 void env_array_shape(const struct env *env, enum l2sr_array array, struct l2sr_shape *shape) {
   static const enum l2sr_element elements[] = {
-      [ELEMENT_U8] = L2SR_U8, [ELEMENT_U32] = L2SR_U32, [ELEMENT_F32] = L2SR_F32};
+      [ELEMENT_U8] = L2SR_U8, [ELEMENT_U32] = L2SR_U32, [ELEMENT_F32] = L2SR_F32, [ELEMENT_C64] = L2SR_C64};
   enum element element = element_of(array);
   bool half = world_half(env->simulation.world);
   *shape = (struct l2sr_shape){.bytes = shape->bytes,
@@ -130,16 +125,25 @@ static bool make_memory(struct env *env, enum l2sr_array array, struct error *er
 static bool make_list(struct env *env, enum l2sr_array array, struct error *error) {
   struct schedule *schedule = ARENA_NEW(env->arena, struct schedule, 1);
   schedule_open(schedule, &component_schema);
-  schedule_add(schedule, rows[array].system, env);
+  struct system *row = schedule_add(schedule, rows[array].system, env);
+  if (is_planes(array)) row->reads = (array == L2SR_MAPS ? planes_maps_reads : planes_kspace_reads)(&env->options);
   if (!schedule_close(schedule, error) || !schedule_prepare(schedule, env->simulation.kernels, error))
     return false;
   env->array[array].derive = schedule;
   return true;
 }
 
+/* What it is made of beside columns. */
+static bool make_before(struct env *env, enum l2sr_array array, struct error *error) {
+  if (array == L2SR_FINAL_TARGET) return env_array_need(env, L2SR_TARGET, error);
+  if (array != L2SR_KSPACE || env->taken) return true;
+  size_t bytes = env->envs * world_shape(env->simulation.world, SHAPE_HW);
+  return (env->taken = device_buffer(&env->device, bytes, "array kspace", error));
+}
+
 static bool make(struct env *env, enum l2sr_array array, struct error *error) {
   struct env_array *made = &env->array[array];
-  if (!make_memory(env, array, error)) return false;
+  if (!make_before(env, array, error) || !make_memory(env, array, error)) return false;
   if (rows[array].kind == ARRAY_BOUND) {
     world_bind(env->simulation.world, rows[array].column, made->own, env->envs);
     return true;
@@ -161,18 +165,27 @@ static bool refuse_metric(const struct env *env, enum l2sr_array array, struct e
                     env->options.evaluate.metrics);
 }
 
-bool env_array_need(struct env *env, enum l2sr_array array, struct error *error) {
-  if ((int)array < 0 || array >= L2SR_ARRAYS)
-    return fail_usage(error, "there is no array %d; it must be from 0 to %d", (int)array, L2SR_ARRAYS - 1);
-  enum array_kind kind = rows[array].kind;
-  if (env_array_memory(env, array)) return true;
-  if (kind == ARRAY_METRIC) return refuse_metric(env, array, error);
-  if (kind == ARRAY_FINAL && env->config.autoreset != L2SR_RESET_SAME_STEP)
+static bool check_made(const struct env *env, enum l2sr_array array, struct error *error) {
+  const char *name = rows[array].name;
+  uint32_t input = env->options.reconstruct.input;
+  if (rows[array].kind == ARRAY_METRIC) return refuse_metric(env, array, error);
+  if (rows[array].kind == ARRAY_FINAL && env->config.autoreset != L2SR_RESET_SAME_STEP)
     return fail_usage(error,
                       "array %s is of scans that a step ends and resets; open the handle with autoreset "
                       "L2SR_RESET_SAME_STEP",
-                      rows[array].name);
-  return make(env, array, error);
+                      name);
+  if (array == L2SR_FINAL_RECONSTRUCTION && env->config.scoring == L2SR_SCORE_NEVER)
+    return fail_usage(error, "there is no array %s: scoring is never; open the handle with another", name);
+  if (is_planes(array) && (input == GIVEN_OBSERVATION || (array == L2SR_MAPS && input != GIVEN_MAPS)))
+    return fail_usage(error, "there is no array %s: reconstruct.input is %s; set it to %s", name,
+                      input == GIVEN_KSPACE ? "kspace" : "observation", name);
+  return true;
+}
+
+bool env_array_need(struct env *env, enum l2sr_array array, struct error *error) {
+  if ((int)array < 0 || array >= L2SR_ARRAYS)
+    return fail_usage(error, "there is no array %d; it must be from 0 to %d", (int)array, L2SR_ARRAYS - 1);
+  return env_array_memory(env, array) || (check_made(env, array, error) && make(env, array, error));
 }
 
 /* Metrics of one system are computed together; those that nobody named are not kept. */
@@ -187,6 +200,10 @@ static void find_extent(struct env *env, enum l2sr_array array) {
   const struct scan_shape *scan = &env->acquisition.shape;
   size_t elements = elements_of(env, array);
   bool image = elements == scan_shape_pixels(scan);
+  if (is_planes(array)) {
+    *found = (struct env_array){.rank = 4, .extent = {env->envs, planes_coils(&env->simulation), scan->height, scan->width}};
+    return;
+  }
   found->rank = image ? 3 : elements > 1 ? 2 : 1;
   found->extent[0] = env->envs;
   found->extent[1] = image ? scan->height : elements;
@@ -197,8 +214,8 @@ bool env_arrays_open(struct env *env, struct error *error) {
   bool good = true;
   for (int a = 0; a < L2SR_ARRAYS; a++) find_extent(env, (enum l2sr_array)a);
   for (size_t m = 0; good && m < METRICS; m++)
-    if (is_kept(env, m) && (good = make_memory(env, (enum l2sr_array)(L2SR_SSIM + m), error)))
-      device_fill_floats(&env->device, env->array[L2SR_SSIM + m].own, env->envs, NAN);
+    if (is_kept(env, m) && (good = make_memory(env, metric_arrays[m], error)))
+      device_fill_floats(&env->device, env->array[metric_arrays[m]].own, env->envs, NAN);
   return good;
 }
 
@@ -211,6 +228,8 @@ void env_arrays_close(struct env *env) {
     if (array->shared.count) cuda_memory_close(env->cuda, &array->shared);
     array->own = array->placed = NULL;
   }
+  if (env->taken) device_release(&env->device, env->taken, env->envs * world_shape(env->simulation.world, SHAPE_HW));
+  env->taken = NULL;
 }
 
 /* ---- memory of the program's --------------------------------------------------------------------------- */

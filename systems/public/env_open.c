@@ -5,6 +5,7 @@
 #include "engine/device/fft.h"
 #include "systems/methods/evaluate.h"
 #include "systems/sampling/geometry.h"
+#include "systems/scan/planes.h"
 
 /* ---- what is refused ----------------------------------------------------------------------------------- */
 
@@ -59,7 +60,7 @@ static bool open_device(struct env *env, struct error *error) {
   struct scan_shape shape = scan_shape_of(&env->options);
   size_t later = BYTES_OF_PIXEL * scan_shape_pixels(&shape) * env->envs;
   if (!env->config.context && !env->config.queue && !device_load(later, error)) return false;
-  if (!config_device(&env->config, &env->device, error)) return false;
+  if (!callbacks_device(&env->config, &env->calls, &env->device, error)) return false;
   log_info("device %s, %s", env->device.facts.name, env->device.facts.platform);
   return env->transforms = fft_library_open(error);
 }
@@ -87,7 +88,7 @@ static bool open_simulation(struct env *env, struct error *error) {
                                  .network = *options->evaluate.reconstructor,
                                  .deciders = *options->evaluate.policy ? DECIDES_POLICY : 0,
                                  .columns = SET(ENV_reward) | SET(ENV_quality) | SET(ENV_action) |
-                                            SET(ENV_log_prob)};
+                                            SET(ENV_log_prob) | planes_reads(options)};
   if (simulation_open(&env->simulation, &env->device, options, &plan, error)) return true;
   env->simulation = (struct simulation){0}; /* it is closed */
   return false;
@@ -112,6 +113,7 @@ static bool open_policy(struct env *env, struct error *error) {
   if (!policy_load(&env->policy, options->evaluate.policy, &setup, error))
     return fail_in(error, "evaluate.policy");
   env->simulation.policy = &env->policy;
+  if (!callback_compare(&env->simulation, options->evaluate.policy, false, error)) return false;
   env->simulation.best = options->evaluate.actions == ACTIONS_BEST;
   return true;
 }

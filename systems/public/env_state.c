@@ -362,7 +362,7 @@ static void widen(const uint16_t *from, size_t pixels, float *to) {
 }
 
 static bool is_picture(const struct l2sr_shape *shape) {
-  return shape->rank > 1;
+  return shape->rank == 2 || shape->rank == 3;
 }
 
 static bool draw_row(struct env *env, enum l2sr_array array, const struct l2sr_shape *shape, size_t row,
@@ -400,7 +400,8 @@ bool env_draw(struct env *env, enum l2sr_array array, size_t row, const char *pa
   const struct scan_shape *scan = &env->acquisition.shape;
   env_array_shape(env, array, &shape);
   if (!is_picture(&shape))
-    return fail_usage(error, "array %s has one number a row; draw one of images or masks", shape.name);
+    return fail_usage(error, "array %s has %s; draw one of images or masks", shape.name,
+                      shape.rank > 3 ? "planes of coils" : "one number a row");
   if (row >= env->envs)
     return fail_usage(error, "there is no environment %zu to draw; there are %zu", row, env->envs);
   struct arena *arena = arena_open();

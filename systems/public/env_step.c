@@ -61,7 +61,7 @@ static void fill_measure(struct env *env, struct schedule *schedule) {
   for (const struct metric *metric = metric_list; metric < metric_list + METRICS; metric++) {
     if (!world_has(env->simulation.world, metric->env)) continue;
     if (metric->system != last) schedule_add(schedule, last = metric->system, &env->simulation);
-    if (env_array_memory(env, (enum l2sr_array)(L2SR_SSIM + (metric - metric_list))))
+    if (env_array_memory(env, metric_arrays[metric - metric_list]))
       scores |= SET(metric->env);
   }
   schedule_add(schedule, &system_env_keep_scores, env)->reads |= scores;
@@ -117,7 +117,7 @@ static void run_list(struct env *env, const struct schedule *schedule) {
 bool env_is_idle(const struct env *env, bool begun, struct error *error) {
   if (env->device.failed)
     return fail_as(error, ERROR_DEVICE,
-                   "the device failed in an earlier call, so this handle can only be closed: %s",
+                   "an earlier call failed, so this handle can only be closed: %s",
                    env->device.first.text);
   if (env->sent) return fail_as(error, ERROR_CALL, "a step is under way; call l2sr_env_wait first");
   if (begun && !env->begun)

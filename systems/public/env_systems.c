@@ -1,6 +1,7 @@
 #include "systems/public/env_systems.h"
 
 #include "systems/public/env.h"
+#include "systems/scan/planes.h"
 #include "systems/scan/systems.h"
 
 static struct arg flags(cl_mem memory) {
@@ -140,7 +141,7 @@ static void run_keep_scores(struct world *world, void *context) {
     if (!world_reads(world, metric_list[m].env)) continue;
     kernel_run(world_kernels(world), "env_keep", env->envs,
                ARGS(arg_unnamed(world_in(world, metric_list[m].env)), world_in(world, ENV_done),
-                    flags(env->refused), array(env, ELEMENT_F32, (enum l2sr_array)(L2SR_SSIM + m)),
+                    flags(env->refused), array(env, ELEMENT_F32, metric_arrays[m]),
                     arg_u32(env->all)));
   }
 }
@@ -148,9 +149,9 @@ static void run_keep_scores(struct world *world, void *context) {
 static void run_clear_scores(struct world *world, void *context) {
   const struct env *env = context;
   for (size_t m = 0; m < METRICS; m++)
-    if (env_array_memory(env, (enum l2sr_array)(L2SR_SSIM + m)))
+    if (env_array_memory(env, metric_arrays[m]))
       kernel_run(world_kernels(world), "env_clear", env->envs,
-                 ARGS(flags(env->refused), array(env, ELEMENT_F32, (enum l2sr_array)(L2SR_SSIM + m))));
+                 ARGS(flags(env->refused), array(env, ELEMENT_F32, metric_arrays[m])));
 }
 
 const struct system system_env_clear_scores = {.name = "env_clear_scores",
@@ -173,11 +174,42 @@ static void run_free(struct world *world, void *context) {
       ARGS(world_in(world, ENV_mask), arg_buffer(ARG_OUT, ELEMENT_U8, env_array_memory(env, L2SR_FREE))));
 }
 
-static void run_final_free(struct world *world, void *context) {
-  const struct env *env = context;
+static void keep_actions(struct world *world, const struct env *env, enum l2sr_array which, bool acquired) {
   kernel_run(world_kernels(world), "env_keep_free", env->envs,
              ARGS(world_in(world, ENV_mask), world_in(world, ENV_done), flags(env->refused),
-                  array(env, ELEMENT_U8, L2SR_FINAL_FREE)));
+                  array(env, ELEMENT_U8, which), arg_u32(acquired)));
+}
+
+static void run_final_free(struct world *world, void *context) {
+  keep_actions(world, context, L2SR_FINAL_FREE, false);
+}
+
+static void run_final_acquired(struct world *world, void *context) {
+  keep_actions(world, context, L2SR_FINAL_ACQUIRED, true);
+}
+
+static void keep_pixels(struct world *world, const struct env *env, struct arg image, enum l2sr_array which) {
+  kernel_run(world_kernels(world), "env_keep_pixels", env->envs,
+             ARGS(image, world_in(world, ENV_done), flags(env->refused), array(env, ELEMENT_F32, which)));
+}
+
+static void run_final_target(struct world *world, void *context) {
+  const struct env *env = context;
+  keep_pixels(world, env, arg_buffer(ARG_IN, ELEMENT_F32, env_array_memory(env, L2SR_TARGET)), L2SR_FINAL_TARGET);
+}
+
+static void run_final_reconstruction(struct world *world, void *context) {
+  keep_pixels(world, context, arg_unnamed(world_in(world, ENV_reconstruction)), L2SR_FINAL_RECONSTRUCTION);
+}
+
+static void run_kspace(struct world *world, void *context) {
+  const struct env *env = context;
+  planes_kspace(world, &env->simulation, env->taken, env_array_memory(env, L2SR_KSPACE), 0, env->envs);
+}
+
+static void run_maps(struct world *world, void *context) {
+  const struct env *env = context;
+  planes_maps(world, &env->simulation, env_array_memory(env, L2SR_MAPS), 0, env->envs);
 }
 
 static void run_standardise(struct world *world, void *context) {
@@ -206,7 +238,7 @@ static void run_target(struct world *world, void *context) {
   kernel_run(world_kernels(world), "env_target", env->envs,
              ARGS(world_in(world, ENV_slice), world_in(world, SLICE_image), world_in(world, SLICE_mean),
                   world_in(world, SLICE_std),
-                  arg_buffer(ARG_OUT, ELEMENT_F32, env_array_memory(env, L2SR_TARGET))));
+                  arg_buffer(ARG_OUT, ELEMENT_F32, env_array_memory(env, L2SR_TARGET)), arg_u32(0)));
 }
 
 const struct system system_env_free = {.name = "env_free",
@@ -241,6 +273,30 @@ const struct system system_env_target = {.name = "env_target",
                                          .kernels = {"env_target"},
                                          .run = run_target};
 
+const struct system system_env_final_target = {.name = "env_final_target",
+                                               .doc = "images that ended scans were scored against",
+                                               .reads = SET(ENV_done),
+                                               .kernels = {"env_keep_pixels"},
+                                               .run = run_final_target};
+const struct system system_env_final_acquired = {.name = "env_final_acquired",
+                                                 .doc = "acquired actions at the end of a scan",
+                                                 .reads = SET(ENV_mask) | SET(ENV_done),
+                                                 .kernels = {"env_keep_free"},
+                                                 .run = run_final_acquired};
+const struct system system_env_final_reconstruction = {.name = "env_final_reconstruction",
+                                                       .doc = "reconstructions at the end of a scan",
+                                                       .reads = SET(ENV_reconstruction) | SET(ENV_done),
+                                                       .kernels = {"env_keep_pixels"},
+                                                       .run = run_final_reconstruction};
+
+/* env_array_need says what these two read (systems/scan/planes.h). */
+const struct system system_env_kspace = {.name = "env_kspace",
+                                         .doc = "complex k-space of what is acquired",
+                                         .kernels = {"solve_mark", "view_planes"},
+                                         .run = run_kspace};
+const struct system system_env_maps = {
+    .name = "env_maps", .doc = "coil sensitivities", .kernels = {"view_planes"}, .run = run_maps};
+
 const struct system *const env_systems[] = {&system_env_place,
                                             &system_env_check,
                                             &system_env_take,
@@ -256,4 +312,9 @@ const struct system *const env_systems[] = {&system_env_place,
                                             &system_env_final_standardised,
                                             &system_env_final_observation,
                                             &system_env_target,
+                                            &system_env_final_target,
+                                            &system_env_final_acquired,
+                                            &system_env_final_reconstruction,
+                                            &system_env_kspace,
+                                            &system_env_maps,
                                             NULL};

@@ -5,6 +5,8 @@
 #include "systems/methods/rollout.h"
 #include "systems/methods/trajectories.h"
 #include "systems/public/env_systems.h"
+#include "systems/scan/callback.h"
+#include "systems/scan/planned.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/solve.h"
 #include "systems/scan/systems.h"
@@ -26,6 +28,9 @@ static const struct system *const scan_systems[] = {&system_restart,
                                                     &system_decide_points_sequence,
                                                     &system_order_lines,
                                                     &system_decide_sequence,
+                                                    &system_start_plan,
+                                                    &system_repeat_plan,
+                                                    &system_plan,
                                                     &system_repeat_policy,
                                                     &system_encode_policy,
                                                     &system_forward_policy,
@@ -39,6 +44,7 @@ static const struct system *const scan_systems[] = {&system_restart,
                                                     &system_follow,
                                                     &system_acquire,
                                                     &system_observe,
+                                                    &system_observe_back,
                                                     &system_observe_cells,
                                                     &system_observe_coils,
                                                     &system_observe_maps,
@@ -57,9 +63,13 @@ static const struct system *const scan_systems[] = {&system_restart,
                                                     &system_solve_tv,
                                                     &system_solve_wavelet,
                                                     &system_solve_store,
+                                                    &system_repeat_callback,
+                                                    &system_call_data,
+                                                    &system_call_reconstruct,
                                                     &system_score_ssim,
                                                     &system_score_ssim_uniform,
                                                     &system_score_error,
+                                                    &system_score_callback,
                                                     &system_reward,
                                                     &system_hand_over,
                                                     &system_record,

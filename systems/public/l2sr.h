@@ -152,12 +152,70 @@ enum l2sr_scoring {
  * [count][height][width]; or k-space [count][coils][height][width][2], real and imaginary parts, the zero
  * frequency at [height / 2][width / 2]. Images are cropped to data.size, as those of files are. */
 struct l2sr_slices {
-  size_t bytes; /* sizeof(struct l2sr_slices) */
+  size_t bytes; /* sizeof(struct l2sr_slices); 0: it ends with volume */
   const float *values;
   size_t count, coils; /* coils 0: images */
   size_t height, width;
   const uint32_t *volume; /* [count]: neighbours of one number are a volume (data.range); NULL: each is */
 };
+
+/* ---- functions of the program's own --------------------------------------------------------------------- */
+
+/* Where a callback wants its arrays. */
+enum l2sr_place {
+  L2SR_PLACE_HOST,   /* pinned host memory */
+  L2SR_PLACE_OPENCL, /* buffers (cl_mem) of the handle's context; commands go to `queue` */
+  L2SR_PLACE_CUDA    /* addresses in the primary context of CUDA's device number `device` (as l2sr_env_cuda) */
+};
+
+enum { L2SR_FAULT = 1024 }; /* bytes of a callback's text */
+
+/* A batch of scans, network.batch of them at most, for a callback. Arrays lie where `place` says: pointers are host
+ * memory, cl_mem, or CUDA's addresses. Rows are scans, without gaps. NULL: the callback does not get it. What is to be
+ * read is there when the callback is called; what it has started on `queue` or on CUDA's device is waited for. Nothing but
+ * `result` is written. It lasts as long as the call. */
+struct l2sr_batch {
+  size_t bytes; /* of the library's structure: members behind them are not there */
+  enum l2sr_place place;
+  int device;
+  struct _cl_context *context;
+  struct _cl_command_queue *queue;
+  size_t scans, height, width, actions;
+  size_t coils;            /* of kspace and maps; 0: there are none */
+  const void *observation; /* reconstruct: [scans][height][width] f32, the zero-filled magnitude, in units of the image */
+  const void *acquired;    /* reconstruct: [scans][actions] u8: 1 where it is acquired */
+  /* reconstruct, where reconstruct.input is kspace or maps: [scans][coils][height][width] of two f32, real and imaginary
+   * part. K-space is orthonormal, in units of the image, its zero frequency at [height / 2][width / 2], 0 where nothing is
+   * acquired; coils that a slice lacks are 0. */
+  const void *kspace;
+  const void *maps;            /* reconstruct, where reconstruct.input is maps: likewise, coil sensitivities */
+  const void *image, *target;  /* metric: [scans][height][width] f32 each: what is scored, and against what */
+  void *result;                /* reconstruct: [scans][height][width] f32, in units of the image. metric: [scans] f32 */
+  /* Of every scan, in host memory: the slice of the data, the path of its volume and its number there, by which the
+   * program finds its own labels. */
+  const uint32_t *slice;
+  const char *const *path;
+  const size_t *number;
+  char *fault; /* [L2SR_FAULT]: a callback that fails may write why, ended by a 0 */
+};
+
+/* Runs in the thread that works; not 0: it has failed, and the call that is at work ends with L2SR_STOPPED and a text that
+ * names it. Results that are no finite numbers end it with L2SR_DIVERGED. After either a handle can only be closed. It calls
+ * no function on the handle, and does not leave by longjmp. */
+typedef int l2sr_callback(const struct l2sr_batch *batch, void *context);
+
+struct l2sr_callbacks {
+  size_t bytes;       /* sizeof(struct l2sr_callbacks) */
+  const char *name;   /* whose they are, for texts: "network.py"; NULL: "the program" */
+  enum l2sr_place place;
+  l2sr_callback *reconstruct; /* of scenes whose reconstruct.method is callback; NULL: there is none */
+  l2sr_callback *metric;      /* the metric `callback`, more is better: of reward.metric and evaluate.metrics; NULL: none */
+  void *context;
+};
+
+/* The function l2sr_plugin_open of a file FILE.so, for `l2sr COMMAND --plugin FILE.so`: it fills the structure, whose `bytes` are set, and may keep
+ * memory until the program ends. Not 0: it refuses, and `fault`, [L2SR_FAULT], may say why. */
+typedef int l2sr_plugin(struct l2sr_callbacks *callbacks, char *fault);
 
 struct l2sr_config {
   size_t bytes;      /* sizeof(struct l2sr_config) */
@@ -186,6 +244,7 @@ struct l2sr_config {
    * l2sr_train asks its record. */
   int (*stop)(void *context);
   void *stop_context;
+  const struct l2sr_callbacks *callbacks; /* copied, but for its context; NULL: none */
 };
 
 /* ---- environments: scans side by side ------------------------------------------------------------------ */
@@ -285,10 +344,18 @@ enum l2sr_array {
   L2SR_FINAL_OBSERVATION,  /* + as L2SR_OBSERVATION */
   L2SR_FINAL_STANDARDISED, /* + as L2SR_STANDARDISED */
   L2SR_FINAL_FREE,         /* + as L2SR_FREE */
+  L2SR_CALLBACK, /* [envs] f32, a metric: what config.callbacks->metric has given, as the other metrics */
+  /* Where reconstruct.input is kspace or maps: + [envs][coils][height][width] c64, as struct l2sr_batch has them; of
+   * MAPS where it is maps. */
+  L2SR_KSPACE,
+  L2SR_MAPS,
+  L2SR_FINAL_TARGET,         /* + as L2SR_TARGET, and as the other L2SR_FINAL_... the next two */
+  L2SR_FINAL_ACQUIRED,       /* + as L2SR_ACQUIRED */
+  L2SR_FINAL_RECONSTRUCTION, /* + as L2SR_RECONSTRUCTION; not with L2SR_SCORE_NEVER */
   L2SR_ARRAYS              /* how many this version has; later ones, metrics too, come before it */
 };
 
-enum l2sr_element { L2SR_U8, L2SR_U32, L2SR_F16, L2SR_F32 };
+enum l2sr_element { L2SR_U8, L2SR_U32, L2SR_F16, L2SR_F32, L2SR_C64 }; /* c64: two f32, real and imaginary part */
 
 struct l2sr_shape {
   size_t bytes;              /* sizeof(struct l2sr_shape), set by the caller */

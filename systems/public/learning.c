@@ -4,7 +4,7 @@
 #include "systems/methods/evaluate.h"
 #include "systems/methods/methods.h"
 #include "systems/public/call.h"
-#include "systems/public/config.h"
+#include "systems/public/env.h"
 #include "systems/sampling/geometry.h"
 
 #include <math.h>
@@ -19,11 +19,12 @@ struct job {
   struct arena *arena;
   bool (*work)(struct job *job, struct device *device, struct error *error);
   void *own;
+  struct program_calls calls;
 };
 
 static bool on_device(struct job *job, struct error *error) {
   struct device device;
-  if (!config_device(&job->config, &device, error)) return false;
+  if (!callbacks_device(&job->config, &job->calls, &device, error)) return false;
   bool good = fft_library_open(error);
   if (good) {
     good = job->work(job, &device, error);
@@ -232,12 +233,6 @@ enum l2sr_code l2sr_table_size(l2sr_table *table, size_t *runs, size_t *slices) 
   struct table_call call = {.runs = runs, .slices = slices};
   return call_on(table, HANDLE_TABLE, tell_size, &call);
 }
-
-/* The arrays of the metrics, in the order of METRIC_ROWS (systems/scan/simulation.h). */
-static const enum l2sr_array metric_arrays[] = {L2SR_SSIM,           L2SR_SSIM_UNIFORM, L2SR_PSNR,
-                                                L2SR_PSNR_UNCLAMPED, L2SR_NMSE,         L2SR_MSE};
-_Static_assert(sizeof metric_arrays / sizeof *metric_arrays == METRICS,
-               "l2sr.h has an array for every metric");
 
 static struct l2sr_run values_of(const struct evaluated *table, size_t index) {
   const struct evaluation *evaluation = &table->evaluation;

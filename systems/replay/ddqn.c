@@ -323,6 +323,7 @@ const struct task task_ddqn = {
     .more = "ddqn.steps",
     .advice = "lower ddqn.rate or ddqn.clip",
     .one_setting = true,
+    .alone = true,
     .bytes = sizeof(struct ddqn),
     .networks = {&ddqn_learns, &network_fixed_reconstructor, &ddqn_target},
     .lists = {[DDQN_OPENED] = {"opened", "when the training is opened", .host = true, .rows = ddqn_opened_rows},

@@ -208,6 +208,13 @@ static bool fill_sequence(const struct options *options, const struct acquisitio
   return fail_usage(error, "sampler.tau_step is empty; name a checkpoint of train.method tau_step");
 }
 
+/* The checkpoint is read when it is run (systems/scan/planned.h). */
+static bool fill_planned(const struct options *options, const struct acquisition *acquisition, uint32_t *table,
+                         struct error *error) {
+  if (*options->sampler.mask) return fill_none(options, acquisition, table, error);
+  return fail_usage(error, "sampler.mask is empty; name a checkpoint of the train.method of that name");
+}
+
 const struct sampler sampler_list[] = {
     {"random", "draws a free action, all with the same probability", SAMPLER_DRAW, true,
      LINES | SPOKES | POINTS | PAIRS, fill_random, "random_lines|uniform_random"},
@@ -238,6 +245,13 @@ const struct sampler sampler_list[] = {
      SAMPLER_SEQUENCE, true, LINES | POINTS, fill_sequence, "tau|seqmri|sequential"},
     {"tau_step_best", "as tau_step, but takes the most probable actions of every step", SAMPLER_SEQUENCE, false,
      LINES | POINTS, fill_sequence, NULL},
+    {"straight_through",
+     "draws in steps by the policy sampler.mask, which sees the zero-filled image before each step", SAMPLER_PLANNED,
+     true, LINES, fill_planned, "straight-through|adaptive_varnet|e2e_ads"},
+    {"straight_through_best", "as straight_through, but takes the most probable lines of every step", SAMPLER_PLANNED,
+     false, LINES, fill_planned, NULL},
+    {"suno", "takes the mask of the training slice in sampler.mask whose low frequencies are nearest", SAMPLER_PLANNED,
+     false, LINES, fill_planned, "nearest|nearest_neighbour|dictionary"},
     {"oracle",
      "takes the free action whose reconstruction scores best against the truth (greedy oracle, by "
      "reward.metric)",
@@ -288,6 +302,12 @@ const struct sampler *sampler_find(const char *name, struct error *error) {
 
 bool sampler_is_oracle(const struct sampler *sampler) {
   return sampler->kind == SAMPLER_ORACLE || sampler->kind == SAMPLER_AVERAGE_ORACLE;
+}
+
+bool sampler_takes_mask(const char *name) {
+  for (const struct sampler *row = sampler_list; row->name; row++)
+    if (!strcmp(row->name, name)) return row->fill == fill_fixed || row->fill == fill_learned || row->fill == fill_planned;
+  return false;
 }
 
 bool sampler_is_heuristic(const struct sampler *sampler) {

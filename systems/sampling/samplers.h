@@ -15,6 +15,7 @@ enum sampler_kind {
   SAMPLER_SEQUENCE,       /* systems/networks/tau.h: actions in an order of the scan's own */
   SAMPLER_ORACLE,         /* systems/scan/oracle.h: a scan's best action */
   SAMPLER_AVERAGE_ORACLE, /* the best action of all scans */
+  SAMPLER_PLANNED,        /* systems/scan/planned.h: likewise, by what the initial actions show */
   SAMPLER_POLICY /* policy_act: no list has it, a scene names its network */
 };
 
@@ -38,6 +39,7 @@ extern const struct sampler sampler_policy;
 const struct sampler *sampler_find(const char *name, struct error *error);
 
 bool sampler_is_oracle(const struct sampler *sampler);
+bool sampler_takes_mask(const char *name); /* whether it looks into sampler.mask */
 bool sampler_is_heuristic(const struct sampler *sampler); /* it needs neither network nor truth */
 
 /* Calls the row's fill; a refusal (of the geometry, of sampler.mask) names the sampler. */

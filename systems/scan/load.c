@@ -1,17 +1,17 @@
 #include "systems/scan/load.h"
 
 #include "engine/base/log.h"
+#include "systems/coils/coil.h"
 #include "systems/coils/hybrid.h"
 #include "systems/coils/maps.h"
 #include "systems/coils/mix.h"
 #include "systems/coils/simulated.h"
+#include "systems/coils/spectra.h"
 #include "systems/data/format.h"
 #include "systems/data/doubts.h"
 #include "systems/data/reader.h"
-#include "systems/scan/coil.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/simulation.h"
-#include "systems/scan/spectra.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/transform.h"
 
@@ -518,7 +518,10 @@ bool load_simulation(struct simulation *simulation, const struct dataset *datase
   if (simulation->cache)
     log_info("%zu slices, %zu of them on the device at a time", simulation->plan.slices,
              world_capacity(simulation->world, TABLE_SLICE));
-  return load_all(&load, error);
+  if (!load_all(&load, error)) return false;
+  simulation->names = report->names;
+  simulation->volumes = dataset->volumes;
+  return true;
 }
 
 void load_print(const struct load_report *report, FILE *file) {

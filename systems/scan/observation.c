@@ -34,8 +34,9 @@ const struct observation *observation_chosen(const struct options *options) {
   bool coils = simulated_or_measured(options);
   if (options->network.input == INPUT_COMPLEX) return coils ? &of_complex_coil : &of_complex;
   const struct scan_shape shape = scan_shape_of(options);
-  /* The variational network takes k-space on both axes. */
-  bool hybrid = geometry_chosen(options)->columns && options->reconstruct.method != RECONSTRUCT_VARNET;
+  /* The variational network and programs take k-space on both axes. */
+  bool whole = options->reconstruct.method == RECONSTRUCT_VARNET || options->reconstruct.input != GIVEN_OBSERVATION;
+  bool hybrid = geometry_chosen(options)->columns && !whole;
   if (coils && hybrid && hybrid_fits(shape.height, shape.width))
     return options->coils.combine == COMBINE_MAPS ? &of_map_lines : &of_coil_lines;
   if (coils) return options->coils.combine == COMBINE_MAPS ? &of_maps : &of_coils;

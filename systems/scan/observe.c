@@ -24,6 +24,27 @@ bool observe_open(struct simulation *simulation, struct error *error) {
   return kernel_need(simulation->kernels, simulation->observe_kernel, error);
 }
 
+/* ---- and back --------------------------------------------------------------------------------------------- */
+
+static void run_observe_back(struct world *world, void *context) {
+  (void)context;
+  bool fast = observe_fft_fits(world_height(world), world_width(world));
+  kernel_run(world_kernels(world), fast ? "observe_back_fft" : "observe_back_direct", world_rows(world, TABLE_ENV),
+             ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_hybrid),
+                  world_in(world, SCENE_phase), world_in(world, ENV_magnitude),
+                  world_in(world, ENV_magnitude_mean), world_in(world, ENV_magnitude_std),
+                  world_in(world, SLICE_unit), world_in(world, BATCH_input_gradient),
+                  arg_unnamed(world_out(world, BATCH_drawn_gradient))));
+}
+
+const struct system system_observe_back = {
+    .name = "observe_back",
+    .doc = "the gradient of the masks, through standardisation, magnitude and transform",
+    .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SLICE_hybrid) | SET(SCENE_phase) | SET(ENV_magnitude) |
+             SET(ENV_magnitude_mean) | SET(ENV_magnitude_std) | SET(SLICE_unit) | SET(BATCH_input_gradient),
+    .writes = SET(BATCH_drawn_gradient),
+    .run = run_observe_back};
+
 /* ---- for networks -------------------------------------------------------------------------------------- */
 
 void observe_standardise(struct world *world, struct arg input, size_t first, size_t place, size_t images) {

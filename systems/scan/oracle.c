@@ -11,9 +11,10 @@ static const struct metric *metric_of(const struct simulation *simulation) {
   return &metric_list[simulation->options->reward.metric];
 }
 
-/* Reconstructors that view k-space look at masks, not at what is observed (systems/scan/observation.h). */
+/* Reconstructors that view k-space, and functions of the program's, look at masks, not at what is observed (systems/scan/observation.h). */
 bool oracle_rank_one(const struct simulation *simulation) {
-  return observation_chosen(simulation->options)->rank_one && !simulation->reconstruction->views;
+  return observation_chosen(simulation->options)->rank_one && !simulation->reconstruction->views &&
+         !simulation->reconstruction->calls;
 }
 
 /* ---- the candidates' systems --------------------------------------------------------------------------- */
@@ -220,6 +221,11 @@ static const float TIE = 0x1p-18f;
 
 static float least_size(const struct metric *metric) {
   return metric->sign > 0 ? 1 : 0;
+}
+
+void oracle_tie(const struct simulation *simulation, float *tie, float *least) {
+  *tie = TIE;
+  *least = least_size(metric_of(simulation));
 }
 
 static struct arg average(struct world *world) {

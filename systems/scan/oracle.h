@@ -20,6 +20,8 @@ void oracle_close(struct simulation *simulation); /* also where it is not open *
 void oracle_add(struct simulation *simulation, struct schedule *schedule, bool together);
 /* Candidates are updates of ENV.base; else they are scans with a mask of their own. */
 bool oracle_rank_one(const struct simulation *simulation);
+/* Within what scores tie: a part of the better one's size, and its least size. */
+void oracle_tie(const struct simulation *simulation, float *tie, float *least);
 /* Columns of the simulation's world that these may ask for. */
 component_set oracle_columns(const struct simulation *simulation);
 

@@ -1,5 +1,7 @@
 #include "systems/scan/reconstruction.h"
 
+#include "engine/fused/block.h"
+
 bool reconstruction_trains(const struct options *options) {
   return reconstruction_chosen(options, true)->network;
 }
@@ -34,6 +36,9 @@ static bool check_varnet(const struct options *options, size_t coils, struct err
   if (options->network.input == INPUT_COMPLEX)
     return fail_usage(error, "reconstruct.method is varnet, which takes k-space itself, and network.input complex; set "
                              "that to magnitude");
+  if (options->network.precision == BLOCK_MIXED)
+    return fail_usage(error, "reconstruct.method is varnet, which computes in f32 or half, and network.precision is mixed; "
+                             "set it to one of these");
   if (!network_check(&network_varnet, options, error)) return false;
   if (options->coils.simulate > coils) coils = options->coils.simulate;
   if (coils < 2 || options->varnet.sense == SENSE_NETWORK || options->coils.maps != MAPS_NONE) return true;
@@ -43,6 +48,12 @@ static bool check_varnet(const struct options *options, size_t coils, struct err
                     coils);
 }
 
+static bool check_callback(const struct options *options, struct error *error) {
+  return options->network.input != INPUT_COMPLEX ||
+         fail_usage(error, "reconstruct.method is callback, and network.input complex; set that to magnitude, and "
+                           "reconstruct.input to kspace for complex data");
+}
+
 bool reconstruction_check(const struct options *options, bool network, size_t coils, struct error *error) {
   const struct reconstruction *chosen = reconstruction_chosen(options, network);
   if (chosen->network && !network)
@@ -50,6 +61,7 @@ bool reconstruction_check(const struct options *options, bool network, size_t co
                       "reconstruct.method is %s, and no reconstructor is named; give --reconstructor FILE, or "
                       "set it to another method",
                       options->reconstruct.method == RECONSTRUCT_VARNET ? "varnet" : "network");
+  if (chosen->calls) return check_callback(options, error);
   if (chosen->network == &network_varnet) return check_varnet(options, coils, error);
   return !chosen->solve || check_solver(chosen, options, coils, error);
 }

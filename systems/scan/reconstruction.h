@@ -17,6 +17,7 @@ struct reconstruction {
   const struct system *systems[RECONSTRUCTION_SYSTEMS + 1];
   const struct system *encode; /* which of them reads the data: the network's input; NULL: there is none */
   bool views;                  /* that one reads k-space itself (systems/scan/observation.h) */
+  bool calls;                  /* the program's function makes the images (systems/scan/callback.h) */
   const struct system *solve;  /* which of them knows coils by SLICE.maps, as encode does; NULL: none */
   /* State of its own beside a network's, simulation.solver: opened once the world is, closed with the simulation. NULL:
    * it has none. */

@@ -1,5 +1,6 @@
 /* From what is acquired to an image, as parts of lists: of scans (simulation_lists.c), of oracles, and of others'. */
 #include "systems/scan/observation.h"
+#include "systems/scan/planes.h"
 #include "systems/scan/reconstruction.h"
 #include "systems/scan/systems.h"
 
@@ -27,6 +28,7 @@ static component_set lines_of(const struct simulation *simulation) {
 static void add_encode(struct simulation *simulation, struct schedule *schedule,
                        const struct reconstruction *reconstruction) {
   struct system *encode = schedule_add(schedule, reconstruction->encode, simulation);
+  if (reconstruction->calls) encode->reads |= planes_reads(simulation->options);
   if (reconstruction->views) encode->reads |= kspace_of(simulation);
   bool maps = reconstruction->network == &network_varnet && simulation->options->varnet.sense == SENSE_MAPS;
   if (reconstruction->solve || maps) encode->reads |= maps_of(simulation);

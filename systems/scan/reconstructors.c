@@ -1,10 +1,11 @@
 /* The rows of reconstructors, and which one a scene chooses. */
 #include "systems/scan/reconstruction.h"
 
+#include "systems/scan/callback.h"
 #include "systems/scan/solve.h"
 #include "systems/scan/systems.h"
 
-enum { ZERO_FILLED, UNET, COMPLEX_UNET, CG_SENSE, TV, WAVELET, VARNET };
+enum { ZERO_FILLED, UNET, COMPLEX_UNET, CG_SENSE, TV, WAVELET, VARNET, CALLBACK };
 
 #define SOLVED_BY(row)                                                                                       \
   .systems = {&system_repeat_solve, &system_solve_data, &row, &system_solve_store, &system_end},             \
@@ -52,6 +53,13 @@ const struct reconstruction reconstruction_list[] = {
                             &system_restore, &system_end},
                 .encode = &system_encode_varnet,
                 .views = true},
+    [CALLBACK] = {.name = "callback",
+                  .doc = "a function of the program's own, of zero-filled images, masks and reconstruct.input",
+                  .image = "the image by the callback",
+                  .systems = {&system_reconstruct, &system_repeat_callback, &system_call_data, &system_call_reconstruct,
+                              &system_end},
+                  .encode = &system_call_data,
+                  .calls = true},
     {.name = NULL}};
 
 static bool is_complex(const struct options *options) {
@@ -63,7 +71,8 @@ const struct reconstruction *reconstruction_chosen(const struct options *options
                              [RECONSTRUCT_CG_SENSE] = CG_SENSE,
                              [RECONSTRUCT_TV] = TV,
                              [RECONSTRUCT_WAVELET] = WAVELET,
-                             [RECONSTRUCT_VARNET] = VARNET};
+                             [RECONSTRUCT_VARNET] = VARNET,
+                             [RECONSTRUCT_CALLBACK] = CALLBACK};
   uint32_t method = options->reconstruct.method;
   if (method == RECONSTRUCT_AUTO) method = network ? RECONSTRUCT_NETWORK : RECONSTRUCT_ZERO_FILLED;
   if (method == RECONSTRUCT_NETWORK) return &reconstruction_list[is_complex(options) ? COMPLEX_UNET : UNET];

@@ -1,3 +1,4 @@
+#include "systems/scan/callback.h"
 #include "systems/scan/systems.h"
 
 const struct metric metric_list[METRICS] = {

@@ -25,7 +25,8 @@
   X(psnr, 1, false, score_error, "PSNR", "dB", 2)                                                            \
   X(psnr_unclamped, 1, false, score_error, "PSNR unclamped", "dB", 2)                                        \
   X(nmse, -1, true, score_error, "NMSE", "", 4)                                                              \
-  X(mse, -1, true, score_error, "MSE", "", -3) /* errors are as small as the images */
+  X(mse, -1, true, score_error, "MSE", "", -3) /* errors are as small as the images */                        \
+  X(callback, 1, true, score_callback, "Callback", "", 4)
 
 #define METRIC_ONE(...) +1
 enum { METRICS = METRIC_ROWS(METRIC_ONE) };
@@ -47,6 +48,7 @@ enum scan_decider {
   DECIDES_DENSE = 2,    /* which looks at the reconstruction: IMAGES_EVERY_STEP */
   DECIDES_ORACLE = 4,   /* network.batch candidates are scored at a time */
   DECIDES_SEQUENCE = 8, /* simulation.tau, set after opening */
+  DECIDES_PLANNED = 16, /* simulation.planner, likewise */
 };
 
 /* When images are reconstructed; they are scored where metrics are named. */
@@ -127,9 +129,13 @@ struct simulation {
   const char *observe_kernel;          /* of system observe */
   const struct reconstruction *reconstruction; /* the plan's (systems/scan/reconstruction.h) */
   struct solver *solver; /* of a reconstructor without network (systems/scan/solve.h) */
+  struct caller *caller; /* of functions of the program's own (systems/scan/callback.h); NULL: none is called */
+  const struct slice_name *names; /* where its slices are from, once they are loaded; NULL: from no data set */
+  const struct volume *volumes;
   struct reconstructor *reconstructor; /* networks that systems run */
   struct policy *policy;
   struct tau *tau;
+  struct planner *planner;
   struct candidates candidates; /* where the plan has an oracle */
   bool best;             /* the policy takes the most probable action; else it draws */
   bool keeps;            /* its activations stay: those of row r of ROLLOUT at its image r */

@@ -6,6 +6,7 @@
 #include "systems/scan/load.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"
+#include "systems/scan/planned.h"
 #include "systems/scan/reconstruction.h"
 #include "systems/scan/sequence.h"
 #include "systems/scan/slice_cache.h"
@@ -109,7 +110,8 @@ static const struct system *decide_by_kind(enum sampler_kind kind) {
                                               [SAMPLER_NEXT] = &system_decide_next,
                                               [SAMPLER_DISC] = &system_decide_disc,
                                               [SAMPLER_EXACT] = &system_decide_exact,
-                                              [SAMPLER_SEQUENCE] = &system_decide_sequence};
+                                              [SAMPLER_SEQUENCE] = &system_decide_sequence,
+                                              [SAMPLER_PLANNED] = &system_decide_sequence};
   return rows[kind];
 }
 
@@ -155,6 +157,7 @@ static const char *decider_of(const struct simulation *simulation) {
                                       [SAMPLER_DISC] = "distance",     [SAMPLER_EXACT] = "exact draws",
                                       [SAMPLER_SEQUENCE] = "tau steps", [SAMPLER_ORACLE] = "oracle",
                                       [SAMPLER_AVERAGE_ORACLE] = "average oracle", [SAMPLER_POLICY] = "policy"};
+  if (simulation->sampler->kind == SAMPLER_PLANNED) return planner_of(simulation->sampler)->names[0];
   bool points = has_points(simulation) && simulation->sampler->kind != SAMPLER_SEQUENCE;
   return points ? "draws of points" : words[simulation->sampler->kind];
 }
@@ -185,6 +188,8 @@ static bool scores_at_begin(const struct simulation *simulation) {
 static void add_order(struct simulation *simulation, struct schedule *schedule) {
   if (simulation->sampler->kind == SAMPLER_SEQUENCE && !has_points(simulation))
     put(simulation, schedule, &system_order_lines)->reads |= tau_encode_reads(simulation->options);
+  if (simulation->sampler->kind == SAMPLER_PLANNED)
+    planner_add_order(simulation, planner_of(simulation->sampler), schedule);
 }
 
 static void add_begin(struct simulation *simulation, struct schedule *schedule) {

@@ -4,9 +4,11 @@
 #include "systems/coils/simulated.h"
 #include "systems/sampling/exact_chances.h"
 #include "systems/sampling/geometry.h"
+#include "systems/scan/callback.h"
 #include "systems/scan/load.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"
+#include "systems/scan/planned.h"
 #include "systems/scan/reconstruction.h"
 #include "systems/networks/loss.h"
 #include "systems/scan/slice_cache.h"
@@ -56,6 +58,9 @@ static bool check_input(const struct options *options, const struct simulation_p
   if (plan->deciders & DECIDES_POLICY)
     return fail_usage(error,
                       "network.input is complex, and policies look at magnitudes; set it to magnitude");
+  if (plan->deciders & DECIDES_PLANNED)
+    return fail_usage(error, "network.input is complex, and the samplers straight_through, straight_through_best and suno look at magnitudes; "
+                             "set it to magnitude, or name other samplers");
   if (plan->deciders & DECIDES_ORACLE)
     return fail_usage(error, "network.input is complex, and oracles look at magnitudes; set it to magnitude, "
                              "or name other samplers");
@@ -112,6 +117,7 @@ void simulation_shapes(const struct options *options, size_t coils, size_t shape
 static component_set decide_columns(const struct simulation *simulation) {
   component_set columns = SET(SCENE_weight) | SET(SCENE_chance);
   if (simulation->plan.deciders & DECIDES_SEQUENCE) columns |= SET(ENV_rank);
+  if (simulation->plan.deciders & DECIDES_PLANNED) columns |= planner_columns(simulation);
   if (simulation->plan.deciders & DECIDES_ORACLE) columns |= oracle_columns(simulation);
   return columns;
 }
@@ -219,7 +225,7 @@ static bool open_tables(struct simulation *simulation, struct error *error) {
   return (!plan->window || (slice_cache_open(&simulation->cache, simulation, plan->slices, error) &&
                             simulation_build(simulation, error))) &&
          observation->open(simulation, error) && (!reconstruction->open || reconstruction->open(simulation, error)) &&
-         (!(plan->deciders & DECIDES_ORACLE) || oracle_open(simulation, error));
+         (!(plan->deciders & DECIDES_ORACLE) || oracle_open(simulation, error)) && callback_open(simulation, error);
 }
 
 static bool prepare(struct simulation *simulation, struct error *error) {
@@ -243,7 +249,7 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
   bool good = check_sides(options, error) && check_kspace(options, plan, error) &&
               reconstruction_check(options, plan->network, plan->coils, error) &&
               check_input(options, plan, error) && simulation_build(simulation, error) &&
-              maps_check(options, simulation->plan.coils, simulation->scan.touched | plan->columns, error) &&
+              callback_check(simulation, error) && maps_check(options, simulation->plan.coils, simulation->scan.touched | plan->columns, error) &&
               open_kernels(simulation, plan, error) && open_world(simulation, error) &&
               prepare(simulation, error) && open_tables(simulation, error);
   if (!good) simulation_close(simulation);
@@ -257,6 +263,7 @@ bool simulation_check(struct simulation *simulation, struct error *error) {
 
 void simulation_close(struct simulation *simulation) {
   if (simulation->reconstruction && simulation->reconstruction->close) simulation->reconstruction->close(simulation);
+  callback_close(simulation);
   slice_cache_close(simulation->cache);
   oracle_close(simulation);
   points_close(&simulation->points);
@@ -325,6 +332,7 @@ bool simulation_set(struct simulation *simulation, const struct acquisition *acq
           "the simulation was opened without an oracle");
   REQUIRE(sampler->kind != SAMPLER_SEQUENCE || simulation->tau,
           "the simulation was opened without tau steps");
+  REQUIRE(sampler->kind != SAMPLER_PLANNED || simulation->planner, "the simulation was opened without a planner");
   struct arena *arena = arena_open();
   uint32_t *table = ARENA_NEW(arena, uint32_t, acquisition->shape.actions);
   bool good = sampler_fill(sampler, simulation->options, acquisition, table, error);

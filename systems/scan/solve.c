@@ -307,7 +307,7 @@ static void run_data(struct world *world, void *context) {
   kernel_run(world_kernels(world), "solve_mark", simulation->pass.images,
              ARGS(world_in(world, ENV_mask), world_in(world, SCENE_cells),
                   solve_arg(solver, ARG_OUT, ELEMENT_U8, SOLVE_TAKEN), arg_u32(first), arg_u32((uint32_t)actions),
-                  arg_u32((uint32_t)(solver->pixels / actions))));
+                  arg_u32((uint32_t)(world_shape(world, SHAPE_AC) / actions)), arg_u32((uint32_t)solver->pixels)));
   if (solver->listed) {
     list_lines(world, simulation);
     run_listed(world, simulation, SOLVE_SOLUTION, SOLVE_RIGHT, true);

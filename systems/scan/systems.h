@@ -7,7 +7,7 @@
 extern const struct system system_restart, system_end_scans, system_bring_scans, system_bring_slices, system_reset, system_decide_draw, system_decide_next,
     system_decide_disc, system_decide_exact, system_list_candidates, system_decide_oracle, system_decide_points,
     system_decide_points_sequence, system_decide_sequence, system_order_lines, system_acquire, system_observe,
-    system_observe_cells, system_observe_coils, system_observe_maps, system_observe_coil_lines, system_observe_map_lines,
+    system_observe_back, system_observe_cells, system_observe_coils, system_observe_maps, system_observe_coil_lines, system_observe_map_lines,
     system_reconstruct, system_encode, system_encode_complex, system_encode_varnet, system_encode_varnet_back,
     system_forward_reconstructor, system_restore, system_score_ssim, system_score_ssim_uniform,
     system_score_error, system_hand_over, system_reward, system_record, system_encode_policy, system_forward_policy, system_act,

@@ -409,7 +409,8 @@ void minibatch_add(struct minibatches *batches, struct schedule *schedule) {
   minibatch_add_load(batches, schedule);
   schedule_add(schedule, &gather_samples, batches);
   if (batches->setup.learns && !batches->setup.validate) return;
-  simulation_add_observe(simulation, schedule);
+  if (batches->setup.policy || batches->setup.validate || !reconstruction_chosen(&batches->split->options, true)->views)
+    simulation_add_observe(simulation, schedule);
   if (!batches->setup.validate) {
     simulation_add_encode(simulation, schedule);
     return;

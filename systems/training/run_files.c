@@ -6,6 +6,7 @@
 #include "engine/files/scene.h"
 #include "systems/data/patients.h"
 #include "systems/networks/checkpoint.h"
+#include "systems/scan/callback.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -204,6 +205,13 @@ static bool write_contents(struct store *store, const char *name, const struct r
   return good;
 }
 
+/* A scene that names functions of the program's own is told whose they were. */
+static bool write_callbacks(const struct run_files *run, struct store *store, struct error *error) {
+  bool images = run->options->reconstruct.method == RECONSTRUCT_CALLBACK, numbers = run->options->reward.metric == METRIC_CALLBACK;
+  return (!images || store_put_text(store, "callback_reconstruct", callback_name(run->device), error)) &&
+         (!numbers || store_put_text(store, "callback_metric", callback_name(run->device), error));
+}
+
 bool run_write(const struct run_files *run, struct store *store, struct error *error) {
   const struct device_facts *facts = &run->device->facts;
   char *scene = scene_text(run->options);
@@ -211,7 +219,8 @@ bool run_write(const struct run_files *run, struct store *store, struct error *e
               write_origins(run, store, error) && store_put_text(store, "scene", scene, error) &&
               store_put_text(store, "version", L2SR_VERSION, error) &&
               store_put_text(store, "device", facts->name, error) &&
-              store_put_text(store, "driver", facts->driver, error) &&
+              store_put_text(store, "driver", facts->driver, error) && write_callbacks(run, store, error) &&
+              store_put_number(store, "device_bytes", (double)run->device->bytes, error) &&
               store_put_text(store, "training_selection", run->train.hash, error) &&
               store_put_text(store, "validation_selection", run->validation.hash, error) &&
               write_contents(store, "training_contents", &run->train, error) &&
@@ -385,6 +394,16 @@ static bool check_patients(const struct run_files *run, struct arena *arena, str
 bool run_open(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error) {
   struct arena *arena = arena_open();
   bool good = check_patients(run, arena, error) && open_files(run, resume, read, context, arena, error);
+  arena_close(arena);
+  return good;
+}
+
+bool run_follow(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error) {
+  struct arena *arena = arena_open();
+  const char *last = run_path(run, arena, "last.h5");
+  struct lengths lengths;
+  bool good = !resume || !file_is_there(last) || go_on(run, last, &lengths, read, context, error);
+  run->folder = NULL;
   arena_close(arena);
   return good;
 }

@@ -49,6 +49,9 @@ typedef bool run_reader(struct store *store, void *context, struct error *error)
  * other data or another origin, naming the difference; reads parameters and optimiser; `read` takes the rest;
  * what was appended after it is appended again. */
 bool run_open(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error);
+/* The same on a rank that writes nothing, for the first one does: reads last.h5 where it is there and gives up the folder.
+ */
+bool run_follow(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error);
 void run_close(struct run_files *run);
 const char *run_path(const struct run_files *run, struct arena *arena, const char *name);
 

@@ -37,18 +37,26 @@ static const struct system save_scores = {
 const struct system *const split_scores[] = {&save_scores, NULL},
                     *const split_scores_and_choices[] = {&save_scores, &save_choices, NULL};
 
-/* Row 0 of a scan in ROLLOUT is of before its first action. */
-static bool add_choices(struct split *split, size_t envs, uint32_t *choices, struct error *error) {
+/* Actions of scans from `first` on, [scan][step]. Row 0 of a scan in ROLLOUT is of before its first action. */
+static bool keep_actions(struct split *split, size_t first, size_t envs, uint32_t *action, struct error *error) {
   struct simulation *simulation = &split->simulation;
-  size_t steps = acquisition_steps(&simulation->acquisition), lines = simulation->acquisition.shape.actions;
+  size_t steps = acquisition_steps(&simulation->acquisition);
   struct arena *arena = arena_open();
-  uint32_t *action = ARENA_NEW(arena, uint32_t, envs * steps);
-  world_get(simulation->world, &save_choices, ROLLOUT_action, envs, envs * steps, action);
+  uint32_t *row = ARENA_NEW(arena, uint32_t, envs * steps);
+  world_get(simulation->world, &save_choices, ROLLOUT_action, envs, envs * steps, row);
   bool good = device_finish(simulation->device, error);
-  for (size_t i = 0; good && i < envs * steps; i++)
-    if (action[i] < lines) choices[i / envs * lines + action[i]]++;
+  for (size_t i = 0; good && i < envs * steps; i++) action[(first + i % envs) * steps + i / envs] = row[i];
   arena_close(arena);
   return good;
+}
+
+static void count_choices(const struct split *split, uint32_t *action, uint32_t *choices) {
+  const struct acquisition *acquisition = &split->simulation.acquisition;
+  size_t steps = acquisition_steps(acquisition), lines = acquisition->shape.actions, count = split->report.slices * steps;
+  memset(choices, 0, split_choices(acquisition) * sizeof *choices);
+  ranks_unite(split->simulation.device->ranks, action, count * sizeof *action);
+  for (size_t i = 0; i < count; i++)
+    if (action[i] < lines) choices[i % steps * lines + action[i]]++;
 }
 
 size_t split_choices(const struct acquisition *acquisition) {
@@ -59,19 +67,23 @@ bool split_score(struct split *split, uint32_t *choices, double *score, struct e
   struct simulation *simulation = &split->simulation;
   size_t slices = split->report.slices, most = world_capacity(simulation->world, TABLE_ENV);
   struct arena *arena = arena_open();
-  float *quality = ARENA_NEW(arena, float, most);
+  struct ranks *ranks = simulation->device->ranks;
+  float *quality = ARENA_NEW(arena, float, slices);
+  uint32_t *action = choices ? ARENA_NEW(arena, uint32_t, slices * acquisition_steps(&simulation->acquisition)) : NULL;
   double sum = 0;
   bool good = true;
-  if (choices) memset(choices, 0, split_choices(&simulation->acquisition) * sizeof *choices);
-  for (size_t first = 0; good && first < slices; first += most) {
-    size_t envs = slices - first < most ? slices - first : most;
+  size_t first, end = ranks_rows(ranks, slices, &first);
+  for (; good && first < end; first += most) {
+    size_t envs = end - first < most ? end - first : most;
     simulation_restart(simulation, (uint32_t)first, envs);
     simulation_episode(simulation);
-    world_get(simulation->world, &save_scores, ENV_quality, 0, envs, quality);
+    world_get(simulation->world, &save_scores, ENV_quality, 0, envs, quality + first);
     good = device_finish(simulation->device, error) && simulation_check(simulation, error) &&
-           (!choices || add_choices(split, envs, choices, error));
-    for (size_t i = 0; i < envs; i++) sum += quality[i];
+           (!choices || keep_actions(split, first, envs, action, error));
   }
+  ranks_unite(ranks, quality, slices * sizeof *quality);
+  for (size_t i = 0; i < slices; i++) sum += quality[i];
+  if (choices && good) count_choices(split, action, choices);
   arena_close(arena);
   *score = sum / (double)slices;
   return good;

@@ -511,6 +511,7 @@ bool trainer_open_files(struct training *training, struct error *error) {
                                              : task->network;
   training->run.selects = selects;
   if (!config->folder) return true;
+  if (ranks_number(training->device->ranks)) return run_follow(&training->run, config->resume, read_state, training, error);
   return run_open(&training->run, config->resume, read_state, training, error) &&
          (!selects || run_mend_best(&training->run, training->best_at && training->best_at == training->done,
                                     write_best, training, error));

@@ -3,6 +3,7 @@
 
 #include "engine/base/log.h"
 #include "systems/networks/checkpoint.h"
+#include "systems/training/rank_card.h"
 #include "systems/scan/slice_cache.h"
 
 #include <string.h>
@@ -261,13 +262,27 @@ static bool open_files(struct training *training, struct error *error) {
 
 /* ---- all ----------------------------------------------------------------------------------------------- */
 
+/* How its updates are cut; where nobody counts on the order of sums, into as many parts as there are ranks. Checkpoints keep
+ * the number. */
+static bool set_shards(struct training *training, struct error *error) {
+  const struct training_config *config = &training->config;
+  struct options *own = ARENA_NEW(training->arena, struct options, 1);
+  struct device *device = training->device;
+  *own = *training->options;
+  if (!rank_card_shards(own, device->ranks, config->folder, config->resume, &own->train.shards, error)) return false;
+  device->shards = own->train.reduce == REDUCE_FREE ? ranks_count(device->ranks) : own->train.shards;
+  training->options = own;
+  return true;
+}
+
 static bool open_all(struct training *training, struct error *error) {
   const struct task *task = training->task;
-  return training_check(task, training->device, training->options, training->config.round + 1, error) &&
+  return set_shards(training, error) &&
+         training_check(task, training->device, training->options, training->config.round + 1, error) &&
          open_data(training, error) && open_networks(training, error) && task->open(training, error) &&
          open_lists(training, error) && trainer_open_history(training, error) &&
          begin_networks(training, error) && open_files(training, error) &&
-         device_finish(training->device, error);
+         device_finish(training->device, error) && rank_card_compare(&training->run, training->done, error);
 }
 
 bool training_open(struct training *training, struct device *device, const struct options *options,
@@ -303,6 +318,7 @@ bool training_stage(struct device *device, const struct options *options,
     good = (!config->opened || config->opened(training, config->stage, error)) &&
            trainer_run(training, error) &&
            (!config->ended || config->ended(training, config->stage, error));
+    ranks_meet(good ? device->ranks : NULL); /* the next stage reads what the first rank has written */
     training_close(training);
   }
   arena_close(arena);

@@ -8,7 +8,7 @@ cat >scene.yaml <<'Y'
 data: {size: 32, path: data, order: permuted, range: slice, scale: 0.0001}
 acquisition: {horizon: [long]}
 network: {input: complex, channels: 4, pools: 2}
-train: {method: tau_step, loss: ssim_uniform, epochs: 8, batch: 6, rate: 0.003, rate_every: 6, initial_accelerations: [32]}
+train: {method: tau_step, loss: ssim_uniform, epochs: 6, batch: 6, rate: 0.006, rate_every: 4, initial_accelerations: [32]}
 tau: {steps: 2, hidden: 32, rate: 0.001}
 evaluate: {samplers: [tau_step], metrics: [ssim_uniform]}
 Y
@@ -23,7 +23,7 @@ says out '2x32x32'
 
 ssim() { sed -n 's/.*"ssim_uniform":{"mean":\([0-9.]*\).*/\1/p' out; }
 for data in scene measured; do
-  set="--set evaluate.trajectories=4 --json"
+  set="--set evaluate.trajectories=2 --json"
   # shellcheck disable=SC2086
   if [ $data = scene ]; then
     run "the zero-filled image" "$l2sr" evaluate $data --set network.input=magnitude --samplers random $set
@@ -51,7 +51,7 @@ for data in scene measured; do
     complain "$data: zero-filled $least, Random $random, LOUPE $loupe and tau-step $tau do not follow"
 done
 run "few at a time" "$l2sr" evaluate scene --set sampler.tau_step=scene/tau/best.h5 --reconstructor scene/tau/best.h5 \
-  --set evaluate.trajectories=4 --set world.envs=7 --set data.window=8 --set network.batch=3 --output few
+  --set evaluate.trajectories=2 --set world.envs=7 --set data.window=8 --set network.batch=3 --output few
 run "scan the same" "$l2sr" compare few/results.h5 scene/results/results.h5
 for method in loupe tau_step; do
   run "two epochs of $method" "$l2sr" train scene --method $method --output two --epochs 2 --quiet

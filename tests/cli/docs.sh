@@ -22,9 +22,19 @@ done
 for what in components kernels systems networks reconstructors samplers options commands; do
   [ "$("$l2sr" describe $what | wc -l)" -gt 3 ] || { echo "FAILED: describe $what is empty"; failed=1; }
 done
+# every network that comes with the program is what its card says, and they stay small
+for network in "$source"/models/*.h5; do
+  name=$(basename "$network" .h5)
+  "$l2sr" models "$name" >"$temp/now" 2>"$temp/err" || { echo "FAILED: $(cat "$temp/err")"; failed=1; }
+  for key in kind data licence scene command seed device evaluated scores digest; do
+    grep -q "^$key: ." "$temp/now" || { echo "FAILED: the card of $name has no $key"; failed=1; }
+  done
+  [ -f "$source/scenes/$(sed -n 's/^scene: //p' "$temp/now").yaml" ] || { echo "FAILED: the scene of $name is not there"; failed=1; }
+done
+[ "$(cat "$source"/models/*.h5 | wc -c)" -lt 30000000 ] || { echo "FAILED: the networks take more than 30 MB"; failed=1; }
 # what the pages tell people to type and to read exists
 cd "$source" || exit 1
-pages="README.md scenes/README.md scenes/PROTOCOL.md systems/data/README.md tools/README.md tools/python/README.md engine/README.md"
+pages="README.md models/README.md scenes/README.md scenes/PROTOCOL.md systems/data/README.md tools/README.md tools/python/README.md engine/README.md"
 [ "$(wc -l <README.md)" -le 150 ] || { echo "FAILED: README has more than 150 lines"; failed=1; }
 for page in $pages; do
   for word in $(sed -n 's/^ *build\/l2sr \([a-z]*\).*/\1/p' "$page" | sort -u); do

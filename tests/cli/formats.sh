@@ -52,11 +52,46 @@ refuse 1 'is a volume of fastMRI' import data/raw.h5 --output data
 echo nothing >nothing.xyz
 refuse 1 'is of no format that is read: give .cfl, .npy,' import nothing.xyz --output data
 
+# what is left out is said, what cannot be held is refused, and nothing is left of a failed import
+python3 - <<'P'
+import gzip, struct
+def npy(name, descr, shape, data):
+    head = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".encode()
+    head += b" " * (53 - len(head) % 64 + 64) + b"\n"
+    open(name, "wb").write(b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head + data)
+npy("five.npy", "'<f4'", (2, 2, 2, 4, 5), bytes(640))
+npy("behind.npy", "'<f4'", (2, 4, 4), bytes(128) + b"12345")
+npy("large.npy", "'<f8'", (2, 4, 4), struct.pack("<d", 1e300) * 32)
+npy("objects.npy", "'|O'", (4, 4), b"secret")
+header = bytearray(352)
+struct.pack_into("<i", header, 0, 348)
+struct.pack_into("<8h", header, 40, 3, 1024, 1024, 40, 1, 1, 1, 1)
+struct.pack_into("<2h", header, 70, 16, 32)
+struct.pack_into("<f", header, 108, 352)
+header[344:348] = b"n+1\0"
+with gzip.open("bomb.nii.gz", "wb") as file:
+    file.write(header)
+    for _ in range(160):
+        file.write(bytes(1 << 20))
+P
+run "five axes" "$l2sr" import five.npy --output made/of/five
+says out '[2, 2, 2, 4, 5] float32 as 0,s,c,h,w, image (a guess); of 2 entries of the axes 0 only the first'
+run "bytes behind" "$l2sr" import behind.npy --output made/of/five
+says out 'as s,h,w, image; 5 bytes behind the array are not read'
+refuse 1 'holds numbers beyond 3.4e38, the largest of float32' import large.npy --output none/of/it
+refuse 1 'holds entries of type objects of Python, which only Python reads;' import objects.npy --output none/of/it
+has "$formats/image.nii.gz" && refuse 1 'and unpacks to 167772160, more than 200 times as many' import bomb.nii.gz --output none/of/it
+refuse 1 'cannot open nowhere' render heuristics_128 --data nowhere --output none/of/it
+tried=$((tried + 1))
+[ ! -e none ] || complain "an empty folder is left where nothing was written"
+
 # what has several readings is refused with the line that decides it, which works
 refuse 1 "\`l2sr import $formats/kspace.npy --axes s,c,h,w --kind image --output FOLDER\`" evaluate heuristics_128 --data "$formats/kspace.npy"
 run "a guess is said" "$l2sr" inspect "$formats/kspace.npy"
 says out 'image (a guess)'
 says out 'note: '
+refuse 1 'no usable slice in' evaluate heuristics_128 --data "$formats/kspace.npy"
+says err '1 of 1 file of several readings; the last: '
 
 # scans of a file as it is, which are those of the volume that is made of it
 "$l2sr" phantom phantom --train 0 --val 0 --test 1 --slices 2 --size 32 --rows 64 --columns 40 >out 2>err
@@ -74,7 +109,8 @@ tried=$((tried + 1))
 
 # out: what was scanned, in every form
 for end in txt npy png cfl py; do run "mask as $end" "$l2sr" export direct --row 1 --output "mask.$end"; done
-says out 'mask.py: mask of direct/results.h5, 8 of 32 lines'
+says out 'mask.py: mask of direct/results.h5, x4_long/random, row 1 (slice 1 of scan.npy), 8 of 32 lines'
+says mask.txt '# mask of direct/results.h5, x4_long/random, row 1 (slice 1 of scan.npy)'
 run "the text is a mask" "$l2sr" evaluate heuristics_128 --data scan.npy --samplers fixed_mask --set sampler.mask=mask.txt --set data.size=32 \
   --set acquisition.acceleration=4 --set acquisition.horizon=long --quiet --output fixed
 run "a sequence" "$l2sr" export direct --row 1 --output mask.seq --tr 15 --te 7

@@ -12,8 +12,10 @@ for file in bin/l2sr man/man1/l2sr.1 bash-completion/completions/l2sr zsh/site-f
   [ -n "$(find "$temp" -path "*/$file" -type f)" ] || complain "$file is not installed"
 done
 find "$temp" -path '*/l2sr/scenes/*' ! -name '*.yaml' | grep . && complain "these are no scenes"
+[ "$(find "$temp" -path '*/l2sr/models/*.h5' | wc -l)" = "$(find "$source/models" -name '*.h5' | wc -l)" ] || complain "not all networks are installed"
 l2sr=$(find "$temp" -path '*/bin/l2sr' -type f)
 mkdir "$temp/elsewhere" && cd "$temp/elsewhere" || exit 1
+"$l2sr" models brain_x8_long >card 2>err && grep -q '^licence: ' card || complain "an installed network has no card: $(cat err)"
 "$l2sr" describe scene heuristics_128 >scene 2>err || complain "an installed scene is not found: $(cat err)"
 grep -q '^  size: 128' scene || complain "heuristics_128 is another scene"
 printf 'extends: heuristics_128\nworld: {seed: 7}\n' >own.yaml

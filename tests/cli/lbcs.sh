@@ -8,7 +8,7 @@ cat >scene.yaml <<'Y'
 data: {size: 32, path: data, order: permuted}
 acquisition: {horizon: [long]}
 network: {channels: 4, pools: 2}
-train: {method: lbcs, epochs: 12, batch: 5, rate: 0.01, rate_every: 9, accelerations: [4, 8], initial_accelerations: [16, 32]}
+train: {method: lbcs, epochs: 8, batch: 5, rate: 0.01, rate_every: 6, accelerations: [4, 8], initial_accelerations: [16, 32]}
 evaluate: {name: LBCS, samplers: [fixed_mask], metrics: [ssim]}
 Y
 run "phantom" "$l2sr" phantom data --train 8 --val 1 --test 4 --slices 5 --size 32 --rows 64 --columns 38

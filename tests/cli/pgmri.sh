@@ -11,18 +11,18 @@ network: {channels: 4, pools: 2}
 policy: {channels: 2, pools: 2, hidden: 16}
 reward: {form: dense}
 train: {method: pgmri, epochs: 12, batch: 5, rate: 0.01, rate_every: 9, accelerations: [4, 8], initial_accelerations: [16, 32]}
-pgmri: {trajectories: 6, batch: 4, accumulation: 2, epochs: 14, rate: 0.01, milestones: [10], keep: [0, 9], save_every: 3, log_every: 2}
+pgmri: {trajectories: 6, batch: 4, accumulation: 2, epochs: 8, rate: 0.01, milestones: [6], keep: [0, 5], save_every: 3, log_every: 2}
 evaluate: {name: PG-MRI, samplers: [policy], metrics: [ssim], actions: drawn, trajectories: 4}
 Y
 run "phantom" "$l2sr" phantom data --train 8 --val 1 --test 4 --slices 5 --size 32 --rows 64 --columns 38
 run "train" "$l2sr" train scene --output whole --json
 grep -q '"stage":"reconstructor"' out && grep -q '"stage":"policy_1"' out || complain "--json does not tell the stages"
 policy=whole/policy_1 dense=whole/reconstructor/best.h5
-for file in last.h5 epoch_0.h5 epoch_9.h5 log.jsonl; do
+for file in last.h5 epoch_0.h5 epoch_5.h5 log.jsonl; do
   [ -s $policy/$file ] || complain "train wrote no $file"
 done
-[ "$(grep -c '"kind":"look"' $policy/log.jsonl)" = 42 ] || complain "log.jsonl has not 3 lines for the 5 updates of an epoch"
-[ "$(grep -c '"kind":"validation"' $policy/log.jsonl)" = 14 ] || complain "log.jsonl has not one line an epoch"
+[ "$(grep -c '"kind":"look"' $policy/log.jsonl)" = 24 ] || complain "log.jsonl has not 3 lines for the 5 updates of an epoch"
+[ "$(grep -c '"kind":"validation"' $policy/log.jsonl)" = 8 ] || complain "log.jsonl has not one line an epoch"
 [ "$(sed -n 's/.*"kind":"look".*"rate":\([0-9.]*\).*/\1/p' $policy/log.jsonl | sort -u | tr '\n' ' ')" = '0.005 0.01 ' ] ||
   complain "the rate is not halved at the milestone"
 
@@ -71,11 +71,11 @@ grep -q '"slices":8,"trajectories":3,"budget":2,.*"share":[0-9]' out || complain
 # ---- killed -------------------------------------------------------------------------------------------------
 
 kill_at policy_1/log.jsonl look 2
-kill_at policy_1/log.jsonl look 12
-kill_at policy_1/log.jsonl validation 8
-[ ! -e cut/policy_1/epoch_9.h5 ] || complain "the training was killed too late"
+kill_at policy_1/log.jsonl look 7
+kill_at policy_1/log.jsonl validation 4
+[ ! -e cut/policy_1/epoch_5.h5 ] || complain "the training was killed too late"
 run "going on" "$l2sr" train scene --output cut --resume
-for file in last epoch_0 epoch_9; do
+for file in last epoch_0 epoch_5; do
   run "killed and gone on with equals never stopped" "$l2sr" compare cut/policy_1/$file.h5 $policy/$file.h5
 done
 for folder in cut whole; do
@@ -83,7 +83,7 @@ for folder in cut whole; do
 done
 run "and so do the lines of the log" cmp cut/lines whole/lines
 no_part "killed and gone on with"
-run "more epochs go on" "$l2sr" train scene --output cut --resume --set pgmri.epochs=15
+run "more epochs go on" "$l2sr" train scene --output cut --resume --set pgmri.epochs=9
 
 # ---- greedy -------------------------------------------------------------------------------------------------
 
@@ -122,7 +122,7 @@ refuse_train 1 'training slices: 40, minibatches: 10 of pgmri.batch 4; an update
 refuse_train 1 'was trained with data.size 32 (attribute network_size), and data.size is 40' --set data.size=40 --set data.pad=40
 refuse 1 'is no checkpoint of a reconstructor' train scene --quiet --output none --set learn.reconstructor=$policy/last.h5
 refuse 1 'pgmri.gamma was 0.9 and is 1 now' train scene --quiet --output whole --resume --set pgmri.gamma=1
-refuse 1 'it has 70 updates, and 65 are wanted; raise pgmri.epochs' train scene --quiet --output whole --resume --set pgmri.epochs=13
+refuse 1 'it has 40 updates, and 35 are wanted; raise pgmri.epochs' train scene --quiet --output whole --resume --set pgmri.epochs=7
 refuse 2 'evaluate.samplers names policy and evaluate.policy no file' evaluate scene
 refuse 1 'is no checkpoint of a policy' evaluate scene --policy $dense
 refuse 2 'there is no scene nowhere' evaluate scene nowhere
@@ -134,9 +134,9 @@ echo '{extends: Random, evaluate: {reconstructor: gone.h5}}' >gone.yaml
 refuse 1 'evaluate.reconstructor names gone.h5, and there is no such file' evaluate Random gone --output two
 [ ! -e two ] || complain "a refused list of scenes left a folder"
 refuse 1 "it holds a network of kind 'pgmri', this train.method trains 'policy'" train scene --quiet --output whole --resume --method l2s
-touch $policy/epoch_9.h5.123.part
+touch $policy/epoch_5.h5.123.part
 run "resume" "$l2sr" train scene --quiet --output whole --resume
-[ ! -e $policy/epoch_9.h5.123.part ] || complain "a killed training's epoch_9.h5 in parts is still there"
+[ ! -e $policy/epoch_5.h5.123.part ] || complain "a killed training's epoch_5.h5 in parts is still there"
 run "a policy with another reconstructor" "$l2sr" evaluate scene --policy $policy/last.h5
 says err 'there is no evaluate.reconstructor: it sees the zero-filled image'
 run "describe" "$l2sr" describe network scene

@@ -8,7 +8,7 @@ cat >scene.yaml <<'Y'
 data: {size: 32, path: data, order: permuted}
 acquisition: {geometry: points, horizon: [long]}
 network: {channels: 4, pools: 2}
-train: {method: loupe, epochs: 12, batch: 6, rate: 0.01, rate_every: 9, initial_accelerations: [32]}
+train: {method: loupe, epochs: 8, batch: 6, rate: 0.01, rate_every: 6, initial_accelerations: [32]}
 loupe: {rate: 0.05}
 tau: {steps: 2, channels: 2, rate: 0.003}
 evaluate: {samplers: [fixed_mask, learned_mask], metrics: [ssim]}
@@ -84,9 +84,9 @@ run "tau steps of complex images" "$l2sr" train scene --method tau_step --output
 run "and their masks" "$l2sr" evaluate scene --set network.input=complex --set data.scale=0.0001 --samplers tau_step \
   --set sampler.tau_step=complex_tau/best.h5 --reconstructor complex_tau/best.h5
 for method in loupe tau_step; do
-  run "three epochs" "$l2sr" train scene --method $method --output whole_$method --epochs 3
+  run "two epochs" "$l2sr" train scene --method $method --output whole_$method --epochs 2
   run "one epoch" "$l2sr" train scene --method $method --output cut_$method --epochs 1
-  run "and two more" "$l2sr" train scene --method $method --output cut_$method --epochs 3 --resume
+  run "and one more" "$l2sr" train scene --method $method --output cut_$method --epochs 2 --resume
   run "gone on with equals never stopped" "$l2sr" compare cut_$method/last.h5 whole_$method/last.h5
 done
 no_part "gone on with"

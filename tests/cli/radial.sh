@@ -12,9 +12,9 @@ network: {channels: 4, pools: 2}
 policy: {channels: 2, pools: 2, hidden: 16}
 reward: {scale: 100}
 train:
-  {method: l2sr, epochs: 10, batch: 5, rate: 0.01, rate_every: 8, accelerations: [8], initial_accelerations: [32]}
-learn: {steps: 8064, scans: 16, rate: 0.002, validations: 6, save_every: 9, log_every: 3}
-alternate: {rounds: 1, steps: 2016, policy_rate: 0.001, entropy: 0.01, epochs: 12, batch: 5, rate: 0.01, rate_every: 9}
+  {method: l2sr, epochs: 8, batch: 5, rate: 0.01, rate_every: 6, accelerations: [8], initial_accelerations: [32]}
+learn: {steps: 4608, scans: 16, rate: 0.003, validations: 6, save_every: 9, log_every: 3}
+alternate: {rounds: 1, steps: 2016, policy_rate: 0.001, entropy: 0.01, epochs: 8, batch: 5, rate: 0.01, rate_every: 6}
 evaluate: {samplers: [random, uniform], metrics: [ssim], curves: false}
 Y
 run "phantom" "$l2sr" phantom data --train 8 --val 1 --test 4 --slices 5 --size 32 --rows 64 --columns 38
@@ -71,7 +71,7 @@ l2s='--output cut --resume --set train.method=l2s --set learn.reconstructor=part
 # shellcheck disable=SC2086
 "$l2sr" train scene $l2s >out 2>err &
 child=$!
-await tells cut/policy_1/log.jsonl look 30
+await tells cut/policy_1/log.jsonl look 15
 kill -9 $child 2>/dev/null
 wait $child 2>/dev/null
 # shellcheck disable=SC2086

@@ -507,13 +507,12 @@ good info --json
 memory=$(sed -n 's/.*"taken":true.*"memory":\([0-9]*\).*/\1/p' out)
 tried=$((tried + 1))
 if [ -n "$memory" ]; then
-  # a slice and its environment take 5 MiB at 512 x 512: more slices than the device holds. Environments
+  # a slice and its environment take 20 MiB at 1024 x 1024: more slices than the device holds. Environments
   # beyond the slices are not made, so the files must be that many; they are small and padded.
-  slices=$((memory / 4194304 + 1))
-  good phantom many --train 0 --val 0 --test $((slices / 1024 + 1)) --slices 1024 --size 32 --rows 32 \
-    --columns 32
-  refuse 1 'set data.most or data.volumes' evaluate scene --data many --set world.envs=65536 --set data.size=512 \
-    --set data.pad=512
+  good phantom many --train 0 --val 0 --test 1 --slices 512 --size 32 --rows 32 --columns 32
+  for copy in $(seq $((memory / 16777216 / 512))); do cp many/test/file*.h5 "many/test/copy_$copy.h5"; done
+  refuse 1 'set data.most or data.volumes' evaluate scene --data many --set world.envs=65536 --set data.size=1024 \
+    --set data.pad=1024
   says err 'MiB'
   tried=$((tried + 1))
   grep -q 'at most [1-9][0-9]* rows fit' err || complain "$what: it does not say how many fit"
@@ -656,6 +655,7 @@ good report results --output page
 
 # ---- interrupted ---------------------------------------------------------------------------------------
 
+is_there() { [ -e "$1" ]; }
 # interrupt SIGNAL PATTERN ARGUMENTS...: sends the signal when a file of the pattern is there
 interrupt() {
   signal=$1
@@ -666,8 +666,9 @@ interrupt() {
   "$l2sr" "$@" >out 2>err &
   child=$!
   # shellcheck disable=SC2086 # the pattern is for the shell
-  until ls $pattern >/dev/null 2>&1; do
+  until is_there $pattern; do
     kill -0 $child 2>/dev/null || break
+    sleep 0.005 # leaves the processor to it; some files last for milliseconds
   done
   kill -s "$signal" $child 2>/dev/null
   wait $child
@@ -698,7 +699,7 @@ interrupt HUP 'cut/train/*2.h5' phantom cut --train 500 --size 64 --rows 128 --c
 ended 129 0
 rm -r cut
 
-good phantom large --train 0 --val 0 --test 1 --slices 1024 --size 40 --rows 40 --columns 40
+good phantom large --train 0 --val 0 --test 1 --slices 512 --size 40 --rows 40 --columns 40
 for at in cut 'cut/results.h5.*.part' cut/results.h5; do
   interrupt INT "$at" evaluate scene --data large --samplers random,low_bias,lowest_index --output cut \
     --set evaluate.images=true --set world.envs=256

@@ -45,6 +45,40 @@ run "evaluate the policy" "$l2sr" evaluate named --output results/l2sr
 run "bench inference" "$l2sr" bench inference scene --envs 1 --set acquisition.horizon=long --json
 cp out cost.json
 
+# trainings beside each other
+run "another training" "$l2sr" train scene --method reconstructor --output other --set train.rate=0.01 --set train.epochs=1 --quiet
+run "several trainings" "$l2sr" report run other --output both --figures pdf
+says both/report.txt 'What the trainings differ in'
+says both/differences.csv 'train.rate,0.001,0.01'
+says both/differences.csv 'train.method,l2sr,reconstructor'
+says both/report.txt 'Time, memory and best validation of the trainings'
+tried=$((tried + 1))
+[ "$(awk -F, 'NR > 1 && $4 > 0 && $5 > 0' both/totals.csv | wc -l)" -eq 2 ] || complain "time and memory of two trainings"
+run "copies of a folder" cp -r other third
+run "curves over one another" "$l2sr" report other third --output curves --figures pdf
+figures curves
+says curves/together_1.csv 'third,1,'
+says curves/report.txt 'The trainings have the same options, device and version'
+
+# a packed checkpoint scans as the whole one does, up to half precision
+run "a packed reconstructor" "$l2sr" models --pack run/reconstructor_1/best.h5 --output packed_r.h5
+run "a packed policy" "$l2sr" models --pack run/policy_1/best.h5 --output packed_p.h5
+run "a scan by packed networks" "$l2sr" evaluate named --policy packed_p.h5 --reconstructor packed_r.h5 --set evaluate.actions=drawn --output packed
+run "the same by whole ones" "$l2sr" evaluate named --policy run/policy_1/best.h5 --set evaluate.actions=drawn --output whole
+tried=$((tried + 1))
+"$l2sr" compare packed/slices.csv whole/slices.csv --tolerance 0.02 >out 2>err || complain "half precision changes scores by more than 0.02"
+tried=$((tried + 1))
+[ "$(wc -c <packed_r.h5)" -lt "$(($(wc -c <run/reconstructor_1/best.h5) / 2))" ] || complain "a packed checkpoint is no smaller"
+refuse 1 'it holds no parameters and no mask' models --pack results/zero/results.h5 --output none.h5
+refuse 2 'go together' models --pack packed_r.h5
+run "networks that come with the program" "$l2sr" models
+says out 'brain_x8_long_loupe'
+run "a card" "$l2sr" models zoo:phantom_x4_long
+says out 'licence: Apache-2.0'
+refuse 2 'evaluate.reconstructor: zoo:brain_x8_lon: there is no such network; did you mean brain_x8_long?' evaluate scene --reconstructor zoo:brain_x8_lon
+refuse 1 'evaluate.reconstructor' evaluate scene --reconstructor zoo:brain_x8_long
+says err 'models/brain_x8_long.h5'
+
 # where a mask is from stands beside the policies
 seq 0 31 | awk '{ print ($1 >= 14 && $1 < 18 || $1 % 8 == 3) ? 1 : 0 }' >mask.txt
 run "evaluate a mask" "$l2sr" evaluate scene --samplers random,fixed_mask --set sampler.mask=mask.txt --output masked
@@ -215,7 +249,7 @@ echo text >file
 mkdir -p taken/report.html/in blocked/histogram_1.pdf/in
 refuse 2 'an operand is missing' report
 refuse 1 'cannot open nowhere' report nowhere
-refuse 1 'neither empty nor a folder in it has results.h5' report empty
+refuse 1 'neither empty nor a folder in it, or in these, has results.h5' report empty
 refuse 1 'file:1 is no JSON object on one line' report file
 refuse 1 '/dev/zero: it is not a file' report /dev/zero
 mkfifo pipe.h5

@@ -28,7 +28,7 @@ scans() { # scans ACCELERATION HORIZON INITIAL START BUDGET ARGUMENTS...
 
 count=0
 while read -r body size acceleration horizon ratio initial start budget; do
-  case $body in radial) methods='_l2s _l2s_fast _l2sr _l2sr_fast _lbcs _pgmri' ;; *) methods='_l2s _l2s_fast _l2sr _l2sr_fast _lbcs _loupe _pgmri _tau2 _tau4' ;; esac
+  case $body in radial) methods='_l2s _l2s_fast _l2sr _l2sr_fast _lbcs _pgmri' ;; *) methods='_l2s _l2s_fast _l2sr _l2sr_fast _lbcs _loupe _pgmri _slbcs _straight_through _suno _tau2 _tau4' ;; esac
   for method in '' $methods; do
     name=${body}_x${acceleration}_$horizon$method scene=$scenes/$name.yaml
     count=$((count + 1))
@@ -36,9 +36,9 @@ while read -r body size acceleration horizon ratio initial start budget; do
     key data.size "$size" "$scene"
     pairs="[$acceleration]" first="[$ratio]"
     case $method$acceleration in
-    _pgmri4 | _lbcs4) pairs='[4,4,4,6,6,8]' first='[4,6,8,6,8,8]' ;;
-    _pgmri8 | _lbcs8) pairs='[8,8,8,12,12,16]' first='[8,12,16,12,16,16]' ;;
-    _pgmri16 | _lbcs16) pairs='[16,16,16,24,24,32]' first='[16,24,32,24,32,32]' ;;
+    _pgmri4 | _lbcs4 | _slbcs4) pairs='[4,4,4,6,6,8]' first='[4,6,8,6,8,8]' ;;
+    _pgmri8 | _lbcs8 | _slbcs8) pairs='[8,8,8,12,12,16]' first='[8,12,16,12,16,16]' ;;
+    _pgmri16 | _lbcs16 | _slbcs16) pairs='[16,16,16,24,24,32]' first='[16,24,32,24,32,32]' ;;
     esac
     key train.accelerations "$pairs" "$scene"
     key train.initial_accelerations "$first" "$scene"
@@ -47,6 +47,10 @@ while read -r body size acceleration horizon ratio initial start budget; do
     _tau*)
       key tau.steps "${method#_tau}" "$scene"
       method=tau_step
+      ;;
+    _slbcs)
+      key lbcs.slices 128 "$scene"
+      method=lbcs
       ;;
     *)
       method=${method#_}
@@ -58,7 +62,7 @@ while read -r body size acceleration horizon ratio initial start budget; do
     case $body in knee | radial) batch=16 rate=0.0003 entropy=0.001 ;; *) batch=4 rate=0.0001 entropy=0.03 ;; esac
     group=1 baseline=critic from=sparse scans=$batch
     case $name in *_fast) group=8 baseline=group from=dense scans=64 ;; esac
-    case $name in *_l2sr_fast) rate=0 entropy=-1 batch=16 ;; esac
+    case $name in *_l2sr_fast) rate=0 entropy=-1 batch=16 ;; *_suno) batch=16 ;; esac
     key learn.group $group "$scene"
     key learn.baseline $baseline "$scene"
     key alternate.start "\\\"$from\\\"" "$scene"
@@ -116,6 +120,14 @@ for pair in train.optimiser=adam train.rate=5e-05 train.epochs=50 train.batch=16
   train.rate_factor=0.5 'train.milestones=[11,21,31,41]' train.loss=ssim tau.hidden=512 tau.adaptive=true tau.slope=10 \
   tau.rate=0 'evaluate.samplers=[tau_step]'; do
   key "${pair%%=*}" "${pair#*=}" "$scenes/brain_x8_long_tau4.yaml"
+done
+for pair in train.optimiser=adam train.rate=0.001 train.epochs=50 train.batch=16 train.rate_every=40 train.rate_factor=0.1 \
+  train.loss=ssim straight_through.steps=1 straight_through.probability=sigmoid straight_through.slope=10 \
+  straight_through.rate=0 straight_through.joint=true 'evaluate.samplers=[straight_through]' policy.hidden=256; do
+  key "${pair%%=*}" "${pair#*=}" "$scenes/knee_x4_long_straight_through.yaml"
+done
+for pair in suno.passes=1 sampler.polynomial_power=4 alternate.rounds=2 reward.metric=ssim 'evaluate.samplers=[suno]'; do
+  key "${pair%%=*}" "${pair#*=}" "$scenes/brain_x8_long_suno.yaml"
 done
 for scene in x4_base radial_x4_base_l2s; do
   key data.kspace measured "$scenes/measured_$scene.yaml"

@@ -18,6 +18,7 @@ pgmri: {epochs: 1, batch: 2, trajectories: 3}
 loupe: {rate: 0.05}
 tau: {steps: 2, hidden: 16, channels: 2, pools: 2}
 lbcs: {slices: 2, candidates: 3}
+suno: {log_every: 3}
 ddqn: {steps: 80, scans: 3, replay: 80, first: 40, batch: 5, ahead: 2, target_every: 5, validate_every: 1, log_every: 4}
 sampler: {candidates: 3}
 evaluate: {samplers: [random], metrics: [ssim]}
@@ -44,12 +45,14 @@ same() {
   rm -f trace
 }
 
+# Flags of what runs beside the scene's.
+plugin=
 # train NAME KEY=VALUE...: a training, beside its description; its files are in run
 train() {
   case_name=$1
   shift
   rm -rf run
-  L2SR_TRACE=trace run "train $case_name" "$l2sr" train scene.yaml --quiet --output run $(sets "$@")
+  L2SR_TRACE=trace run "train $case_name" "$l2sr" train scene.yaml --quiet --output run $plugin $(sets "$@")
   run "describe $case_name" "$l2sr" describe schedule scene.yaml --json $(sets "$@")
   grep '"list":' out | grep -v '"stage":"evaluate"' >told
   same "$case_name"
@@ -60,7 +63,7 @@ evaluate() {
   case_name="$1, evaluated"
   shift
   rm -rf results
-  L2SR_TRACE=trace run "$case_name" "$l2sr" evaluate scene.yaml --quiet --output results $(sets "$@")
+  L2SR_TRACE=trace run "$case_name" "$l2sr" evaluate scene.yaml --quiet --output results $plugin $(sets "$@")
   run "describe $case_name" "$l2sr" describe schedule scene.yaml --json $(sets "$@")
   grep '"stage":"evaluate","list":' out >told
   same "$case_name"
@@ -124,6 +127,18 @@ case_tau() {
   evaluate "tau steps" evaluate.samplers=[tau_step,tau_step_best] sampler.tau_step=run/last.h5
   train "tau steps that see nothing" train.method=tau_step tau.adaptive=false
 }
+case_through() {
+  train straight_through train.method=straight_through
+  evaluate "planned scans" evaluate.samplers=[straight_through,straight_through_best] sampler.mask=run/last.h5
+  train "straight-through steps" train.method=straight_through straight_through.steps=2 straight_through.probability=softplus
+  net='reconstruct.method=varnet varnet.cascades=2 varnet.channels=2 varnet.pools=2 varnet.sense_channels=2 varnet.sense_pools=2'
+  train "straight-through variational network" $net train.method=straight_through
+}
+case_suno() {
+  start
+  train suno train.method=suno $lines
+  evaluate suno evaluate.samplers=[suno] sampler.mask=run/masks_1/last.h5
+}
 case_lbcs() {
   start
   train lbcs train.method=lbcs
@@ -150,6 +165,15 @@ case_solvers() {
   train "a policy by tv" train.method=l2s reconstruct.method=tv reconstruct.iterations=2
   train "a mask by cg_sense" train.method=lbcs reconstruct.method=cg_sense reconstruct.iterations=2
   train "a dense policy by tv" train.method=pgmri reconstruct.method=tv reconstruct.iterations=2
+}
+
+case_callback() {
+  plugin="--plugin ${l2sr%/*}/tests/own_plugin.so"
+  names="reconstruct.method=callback reward.metric=callback evaluate.metrics=[callback]"
+  evaluate "functions of one's own" $names reconstruct.input=maps coils.maps=ones data.kspace=measured data.source=kspace \
+    evaluate.samplers=[random,oracle]
+  train "a policy by functions of one's own" $names reconstruct.input=kspace train.method=l2s
+  plugin=
 }
 
 # ---- samplers, geometries, data ----------------------------------------------------------------------------

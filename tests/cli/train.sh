@@ -7,7 +7,7 @@ set -u
 cat >scene.yaml <<'Y'
 data: {size: 32, path: data}
 network: {channels: 4, pools: 2}
-train: {epochs: 60, batch: 5, rate: 0.01, rate_every: 45, log_every: 2, masks: exact}
+train: {epochs: 30, batch: 5, rate: 0.01, rate_every: 22, log_every: 2, masks: exact}
 evaluate: {samplers: [random], metrics: [ssim], curves: false}
 Y
 run "phantom" "$l2sr" phantom data --train 5 --val 1 --test 1 --slices 4 --size 32 --rows 64 --columns 38
@@ -16,8 +16,8 @@ says out ', by the validation loss: loss '
 grep -q 'written: whole/best.h5' out || complain "train names no files"
 events=events.out.tfevents.l2sr
 for file in best.h5 last.h5 log.jsonl $events curves.png; do [ -s "whole/$file" ] || complain "train wrote no $file"; done
-[ "$(grep -c '"kind":"epoch"' whole/log.jsonl)" = 60 ] || complain "log.jsonl has not one line an epoch"
-[ "$(grep -c '"kind":"update"' whole/log.jsonl)" = 120 ] ||
+[ "$(grep -c '"kind":"epoch"' whole/log.jsonl)" = 30 ] || complain "log.jsonl has not one line an epoch"
+[ "$(grep -c '"kind":"update"' whole/log.jsonl)" = 60 ] ||
   complain "log.jsonl has not one line every two updates"
 grep '"kind":"update"' whole/log.jsonl | grep -qv '"gradient_norm":[0-9.e-]*,' &&
   complain "an update's line lacks the gradient's norm"
@@ -37,18 +37,18 @@ rm -rf short short-replay third
 # ---- killed -------------------------------------------------------------------------------------------------
 
 epochs() { grep -c '"kind":"epoch"' cut/log.jsonl 2>/dev/null; }
-for at in 0 1 9 20 31; do
+for at in 0 1 5 10 16; do
   "$l2sr" train scene --output cut --resume >out 2>err &
   child=$!
   await tells cut/log.jsonl epoch $at
   signal=KILL
-  [ $at != 20 ] || signal=INT
+  [ $at != 10 ] || signal=INT
   kill -s $signal $child 2>/dev/null
   wait $child 2>/dev/null
   what="interrupted at epoch $at"
   [ $signal != INT ] || says err 'interrupted; unfinished files are removed; --resume goes on from the last checkpoint'
 done
-[ "$(epochs)" -lt 60 ] || complain "the training had ended before it was killed"
+[ "$(epochs)" -lt 30 ] || complain "the training had ended before it was killed"
 run "going on" "$l2sr" train scene --output cut --resume
 for file in best last; do
   run "killed and gone on with equals never stopped" "$l2sr" compare cut/$file.h5 whole/$file.h5
@@ -59,12 +59,12 @@ run "and so do the lines of the log" cmp cut/lines whole/lines
 [ -z "$(find . -name '*.part')" ] || complain "half-written files are left: $(find . -name "*.part")"
 run "going on after the end" "$l2sr" train scene --output cut --resume --json
 run "changes nothing" "$l2sr" compare cut/last.h5 whole/last.h5
-run "more epochs" "$l2sr" train scene --output cut --resume --epochs 61 --json
-[ "$(grep -c '"kind":"epoch","epoch":61,' out)" = 1 ] || complain "--json gives no line for epoch 61"
+run "more epochs" "$l2sr" train scene --output cut --resume --epochs 31 --json
+[ "$(grep -c '"kind":"epoch","epoch":31,' out)" = 1 ] || complain "--json gives no line for epoch 31"
 
 cp -r whole shorter
 head -c 3000 whole/log.jsonl >shorter/log.jsonl
-run "a log that was cut" "$l2sr" train scene --output shorter --resume --epochs 61
+run "a log that was cut" "$l2sr" train scene --output shorter --resume --epochs 31
 says err 'warning: shorter/log.jsonl has '
 grep -v '^{.*}$' shorter/log.jsonl >out && complain "half a line stays in the log"
 run "a report of it" "$l2sr" report shorter --output page
@@ -177,7 +177,7 @@ cp "$1" same/train/"${2##*/}"
 refuse 1 "1 of $# training files changed under the same name since, same/train/${2##*/} the first; put back" \
   train scene --output whole --resume --data same
 rm -r same
-refuse 1 'it has 240 updates, and 12 are wanted; raise train.epochs' train scene --output whole --resume --epochs 3
+refuse 1 'it has 120 updates, and 12 are wanted; raise train.epochs' train scene --output whole --resume --epochs 3
 refuse 1 'training data: cannot open nowhere: No such file or directory' train scene --output new --data nowhere
 mkdir empty
 refuse 1 'training data: no .h5 file in empty' train scene --output new --data empty

@@ -83,6 +83,9 @@ refuse 2 'it was trained with varnet.sense network, and the scene says maps' eva
   --set coils.maps=prescan --reconstructor whole/best.h5
 refuse 2 'slices have 3 coils, and coils.maps is none' train scene --quiet --output none --set varnet.sense=maps
 # shellcheck disable=SC2086
+# shellcheck disable=SC2086
+refuse 2 'computes in f32 or half, and network.precision is mixed' train scene $image --quiet --output none --set network.precision=mixed
+# shellcheck disable=SC2086
 refuse 2 'network.input complex; set that to magnitude' train scene $image --quiet --output none --set network.input=complex
 refuse 2 'train.method is tau_step, whose sampler sees the frequencies of one coil' train scene --quiet --method tau_step --output none
 refuse 2 'which is of lines and points, and acquisition.geometry is spokes' train scene --quiet --output none \

@@ -31,14 +31,16 @@ static int make_images(void **state) {
   return 0;
 }
 
-static l2sr_env *open_env(uint32_t envs) {
+static l2sr_env *open_with(uint32_t envs, const struct l2sr_callbacks *callbacks) {
   static const struct l2sr_slices slices = {
       .bytes = sizeof slices, .values = &images[0][0][0], .count = SLICES, .height = N, .width = N};
   static const char *const overrides[] = {"data.size=32", "acquisition.acceleration=4",
-                                          "acquisition.horizon=long", "acquisition.initial_lines=2"};
+                                          "acquisition.horizon=long", "acquisition.initial_lines=2",
+                                          "network.batch=2", "reconstruct.method=callback"};
   struct l2sr_config config = {.bytes = sizeof config,
                                .overrides = overrides,
-                               .override_count = sizeof overrides / sizeof *overrides,
+                               .override_count = sizeof overrides / sizeof *overrides - !callbacks,
+                               .callbacks = callbacks,
                                .slices = &slices,
                                .envs = envs,
                                .device = CPU,
@@ -46,6 +48,10 @@ static l2sr_env *open_env(uint32_t envs) {
   l2sr_env *env;
   GOOD(l2sr_env_open(&config, &env));
   return env;
+}
+
+static l2sr_env *open_env(uint32_t envs) {
+  return open_with(envs, NULL);
 }
 
 struct seen {
@@ -131,6 +137,38 @@ static void large_arrays_are_in_several_buffers(void **state) {
   driver_state()->largest = 0;
   check_scans(MOST);
   assert_int_equal(driver_state()->largest, LIMIT);
+  expect_little_is_held();
+}
+
+/* Half of what is observed, by CUDA's addresses. */
+static int halve(const struct l2sr_batch *batch, void *context) {
+  *(size_t *)context += batch->scans;
+  if (batch->place != L2SR_PLACE_CUDA || batch->device != 1 || batch->scans > 2) return 1;
+  for (size_t i = 0; i < batch->scans * N * N; i++) ((float *)batch->result)[i] = ((const float *)batch->observation)[i] / 2;
+  return 0;
+}
+
+/* What it has started on CUDA's device is waited for. */
+static void a_callback_sees_cudas_memory(void **state) {
+  size_t scans = 0;
+  const struct l2sr_callbacks callbacks = {
+      .bytes = sizeof callbacks, .place = L2SR_PLACE_CUDA, .reconstruct = halve, .context = &scans};
+  static float whole[3][N * N], made[3][N * N];
+  l2sr_env *env = open_env(3);
+  (void)state;
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  GOOD(l2sr_env_reconstruct(env));
+  GOOD(l2sr_env_read(env, L2SR_RECONSTRUCTION, whole, sizeof whole));
+  GOOD(l2sr_env_close(env));
+  env = open_with(3, &callbacks);
+  GOOD(l2sr_env_reset(env, NULL, NULL));
+  long waits = driver_state()->waits;
+  GOOD(l2sr_env_reconstruct(env));
+  assert_int_equal(driver_state()->waits, waits + 2);
+  assert_int_equal(scans, 3);
+  GOOD(l2sr_env_read(env, L2SR_RECONSTRUCTION, made, sizeof made));
+  for (int i = 0; i < 3 * N * N; i++) assert_true(made[i / (N * N)][i % (N * N)] == whole[i / (N * N)][i % (N * N)] / 2);
+  GOOD(l2sr_env_close(env));
   expect_little_is_held();
 }
 
@@ -274,7 +312,7 @@ static bool has_cpu(void) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(arrays_are_the_memory_itself), cmocka_unit_test(large_arrays_are_in_several_buffers),
+      cmocka_unit_test(arrays_are_the_memory_itself), cmocka_unit_test(large_arrays_are_in_several_buffers), cmocka_unit_test(a_callback_sees_cudas_memory),
       cmocka_unit_test(only_large_arrays_are_copied), cmocka_unit_test(a_placed_array_is_copied),
       cmocka_unit_test(final_arrays_are_copied_once), cmocka_unit_test(contexts_are_taken_again),
       cmocka_unit_test(what_drivers_refuse_is_told)};

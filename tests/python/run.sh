@@ -26,5 +26,5 @@ cd "$temp" || exit 1
 "$l2sr" phantom DATA --train 40 --val 6 --test 10 --slices 6 --size 32 --rows 64 --columns 38 >log 2>&1 || { cat log; exit 1; }
 "$l2sr" phantom paper/DATA --train 2 --val 1 --test 1 --slices 6 >log 2>&1 || { cat log; exit 1; }
 export PYTHONPATH="$venv/site:$source/tests/python" PYTHONDONTWRITEBYTECODE=1 L2SR_SOURCE="$source" L2SR_BUILD="$build"
-export OMP_NUM_THREADS=2 MPLCONFIGDIR="$temp"
+export OMP_NUM_THREADS=1 MPLCONFIGDIR="$temp" # threads of these small products wait for each other, and take the processor meanwhile
 "$venv/bin/python" -W error::ResourceWarning -m unittest -v "${@:-tests}" 2>&1

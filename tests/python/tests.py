@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 import warnings
@@ -1010,6 +1011,80 @@ class Errors(unittest.TestCase):
         with self.assertLogs("l2sr", logging.INFO) as told:
             make()
         self.assertTrue(any("device" in line for line in told.output))
+
+
+OWN = {
+    **SCENE,
+    "reconstruct": {"method": "callback", "input": "maps"},
+    "reward": {"metric": "callback"},
+    "evaluate": {"metrics": ["ssim", "callback"], "samplers": ["random"]},
+}
+
+
+class Callbacks(unittest.TestCase):
+    def own(self, reconstruct=lambda batch: batch.observation * 0.9, **arguments):
+        return l2sr.Callbacks(reconstruct, lambda batch: -abs(batch.image - batch.target).mean((1, 2)), **arguments)
+
+    def test_images_and_rewards_are_the_programs(self):
+        batches = []
+
+        def reconstruct(batch):
+            batches.append((len(batch), batch.kspace.copy(), batch.acquired.sum(1), batch.path, list(batch.number)))
+            self.assertTrue((batch.maps == 1).all() and batch.image is None and batch.target is None)
+            space = np.fft.fftshift(np.fft.ifft2(np.fft.ifftshift(batch.kspace, (-2, -1)), norm="ortho"), (-2, -1))
+            np.testing.assert_allclose(abs(space[:, 0]), batch.observation, atol=1e-4)
+            batch.result[:] = batch.observation * 0.9
+
+        env = make(scene=OWN, callbacks=self.own(reconstruct), metrics="ssim,callback")
+        names = ("final_target", "final_acquired", "final_reconstruction")
+        target, acquired, image = (env.array(name) for name in names)
+        *_, (_, reward, ended, info) = play(env, BUDGET)
+        self.assertTrue(ended.all())
+        np.testing.assert_allclose(reward, -abs(np.asarray(image) - np.asarray(target)).mean((1, 2)), rtol=1e-4)
+        np.testing.assert_array_equal(info["final_info"]["callback"], reward)
+        np.testing.assert_array_equal(np.asarray(acquired).sum(1), INITIAL + BUDGET)
+        count, kspace, taken, paths, _ = batches[-1]
+        self.assertEqual((count, kspace.shape, kspace.dtype), (ENVS, (ENVS, 1, SIZE, SIZE), np.complex64))
+        self.assertEqual((len(paths), set(taken)), (ENVS, {INITIAL + BUDGET}))
+        self.assertEqual((env.array("kspace").shape, env.array("kspace").dtype), (kspace.shape, kspace.dtype))
+        env.close()
+
+    def test_a_function_that_fails_is_named(self):
+        def fail(_batch):
+            raise KeyError("lost weights")
+
+        faults = (
+            (fail, KeyError, "lost weights"),
+            (lambda batch: batch.observation[:2], ValueError, r"reconstruct returned shape \(2, 32, 32\); expected \(7, 32, 32\)"),
+            (lambda batch: batch.acquired, ValueError, "expected"),
+            (lambda batch: batch.kspace[:, 0], TypeError, "reconstruct returned type complex64; expected float32"),
+            (lambda batch: batch.observation * np.nan, ArithmeticError, "reconstruct of mine gave an image with pixels"),
+            (lambda batch: None, ArithmeticError, "no finite numbers"),
+        )
+        for function, kind, text in faults:
+            with self.subTest(text=text), self.assertRaisesRegex(kind, text):
+                l2sr.evaluate(OWN, data=images(), callbacks=self.own(function, name="mine"))
+        with self.assertRaisesRegex(ValueError, r"reconstruct.method names callback.*callbacks=l2sr.Callbacks"):
+            l2sr.evaluate(OWN, data=images())
+        env = make(scene=OWN, callbacks=self.own(fail))
+        with self.assertRaisesRegex(KeyError, "lost weights"):
+            play(env, BUDGET)
+        with self.assertRaisesRegex(RuntimeError, "can only be closed"):
+            env.reset()
+        env.close()
+
+    def test_a_training_calls_them_and_a_file_holds_them(self):
+        example = os.path.join(os.environ["L2SR_SOURCE"], "tools", "examples", "own_network.py")
+        scene = {**OWN, "train": {"method": "l2s"}, "learn": {"steps": 24, "scans": 4, "validations": 1}}
+        scene["policy"] = {"channels": 2, "pools": 2, "hidden": 16}
+        scene["data"] = {"size": SIZE, "source": "auto", "volumes": 1}
+        own = self.own() if torch is None else example
+        with tempfile.TemporaryDirectory() as folder:
+            made = l2sr.train(scene, folder, data="DATA", callbacks=own)
+        self.assertTrue(any(one.get("kind") == "stage" for one in made["records"]))
+        for wrong, kind in ((3, TypeError), ("none.py", FileNotFoundError)):
+            with self.assertRaises(kind):
+                l2sr.train(scene, "none", data="DATA", callbacks=wrong)
 
 
 class Arrays(unittest.TestCase):

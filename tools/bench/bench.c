@@ -2,6 +2,7 @@
 
 #include "components/components.h"
 #include "engine/base/log.h"
+#include "engine/base/text.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/load.h"
 #include "systems/scan/transform.h"
@@ -24,15 +25,38 @@ bool bench_passes(struct device *device, void (*pass)(void *context), void *cont
   double repeat[BENCH_REPEATS], start = clock_seconds();
   pass(context);
   if (!device_finish(device, error)) return false;
-  int passes = (int)fmin(200, fmax(1, ceil(0.1 / (clock_seconds() - start))));
+  uint32_t passes = (uint32_t)fmin(200, fmax(1, ceil(0.1 / (clock_seconds() - start))));
+  if (ranks_number(device->ranks)) passes = 0; /* the first rank decides */
+  ranks_unite(device->ranks, &passes, sizeof passes);
   for (int r = 0; r < BENCH_REPEATS; r++) {
     start = clock_seconds();
-    for (int p = 0; p < passes; p++) pass(context);
+    for (uint32_t p = 0; p < passes; p++) pass(context);
     if (!device_finish(device, error)) return false;
     repeat[r] = (clock_seconds() - start) / passes;
   }
   *seconds = bench_median(repeat);
   return true;
+}
+
+bool bench_alone(struct device *device, bench_measure *measure, void *context, double *seconds, struct error *error) {
+  struct ranks *ranks = device->ranks;
+  *seconds = 0;
+  if (ranks_count(ranks) == 1) return true;
+  device->ranks = NULL;
+  bool good = ranks_number(ranks) || measure(context, seconds, error);
+  device->ranks = ranks;
+  ranks_meet(good ? ranks : NULL);
+  return good;
+}
+
+void bench_print_ranks(const struct ranks *ranks, double alone, double seconds, double waited, bool json) {
+  if (ranks_count(ranks) == 1) return;
+  if (json)
+    printf(",\"ranks\":%u,\"alone_rank_milliseconds\":%.6g,\"efficiency\":%.4g,\"waited\":%.4g", ranks->count, 1e3 * alone,
+           alone / seconds, waited);
+  else
+    printf("  %u ranks: %.1f %% of as many alone (%s ms with a rank's share); %.1f %% of the time waits for other ranks\n",
+           ranks->count, 100 * alone / seconds, text_number(1e3 * alone, 4).text, 100 * waited);
 }
 
 bool bench_copy(struct device *device, double *bytes_per_second, struct error *error) {

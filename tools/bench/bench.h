@@ -17,6 +17,11 @@ double bench_median(double seconds[BENCH_REPEATS]);
  * a second where one pass is short. */
 bool bench_passes(struct device *device, void (*pass)(void *context), void *context, double *seconds,
                   struct error *error);
+/* Under several ranks: seconds of what the first measures with one rank's share while the others wait; alone 0. */
+typedef bool bench_measure(void *context, double *seconds, struct error *error);
+bool bench_alone(struct device *device, bench_measure *measure, void *context, double *seconds, struct error *error);
+/* Efficiency beside that, and the share of time in which this rank waited; nothing alone. json: members of an object. */
+void bench_print_ranks(const struct ranks *ranks, double alone, double seconds, double waited, bool json);
 /* The device's time of one pass by kernel and layer: as a table, or as the JSON list of an object's last
  * member. */
 bool bench_profile(struct device *device, void (*pass)(void *context), void *context, bool json,

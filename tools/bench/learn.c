@@ -43,7 +43,14 @@ static const char *precision_of(const struct training *training) {
   return block_precision_name((enum block_precision)training->options->policy.precision);
 }
 
-static bool print_json(struct training *training, double seconds, bool profile, struct error *error) {
+/* Of a rollout with its update. */
+struct timing {
+  double seconds, waited; /* the share in which it waits for other ranks */
+  double share;           /* seconds of a rank's share of it, alone; 0: this is alone */
+};
+
+static bool print_json(struct training *training, const struct timing *timing, bool profile, struct error *error) {
+  double seconds = timing->seconds;
   const struct rollout *rollout = &learning_of(training)->rollout;
   const struct device *device = training->device;
   const struct scan_shape shape = scan_shape_of(training->options);
@@ -58,13 +65,15 @@ static bool print_json(struct training *training, double seconds, bool profile, 
          algorithm_of(training), precision_of(training), training->policy.batch,
          training->reconstructor.batch, training->train.report.slices, (double)rollout->rows / seconds,
          1e3 * seconds, (unsigned long long)device->bytes);
+  bench_print_ranks(device->ranks, timing->share, seconds, timing->waited, true);
   if (profile) printf(",\"parts\":");
   if (profile) good = bench_parts(training->device, run_once, training, true, error);
   printf("}\n");
   return good;
 }
 
-static bool print_text(struct training *training, double seconds, bool profile, struct error *error) {
+static bool print_text(struct training *training, const struct timing *timing, bool profile, struct error *error) {
+  double seconds = timing->seconds;
   const struct rollout *rollout = &learning_of(training)->rollout;
   const struct device *device = training->device;
   const struct scan_shape shape = scan_shape_of(training->options);
@@ -79,14 +88,13 @@ static bool print_text(struct training *training, double seconds, bool profile, 
          (double)device->bytes / 0x1p30, training->policy.batch, plural(training->policy.batch),
          training->reconstructor.batch, plural(training->reconstructor.batch), training->train.report.slices,
          training->validation.report.slices, plural(training->validation.report.slices));
+  bench_print_ranks(device->ranks, timing->share, seconds, timing->waited, false);
   return !profile || bench_parts(training->device, run_once, training, false, error);
 }
 
-bool bench_learn(struct call *call, struct device *device, struct error *error) {
-  const struct options *options = &call->options;
-  struct training training;
+static bool open_training(struct training *training, struct call *call, struct device *device, const struct options *options,
+                          struct error *error) {
   uint32_t slices = 1024;
-  double seconds;
   if (!call_number(call, "slices", 1, 1000000, &slices, error)) return false;
   struct training_config config = {.task = &task_policy,
                             .reconstructor =
@@ -95,10 +103,42 @@ bool bench_learn(struct call *call, struct device *device, struct error *error) 
                             .kernel_folder = call_flag(call, "kernels"),
                             .fill = *options->data.path ? NULL : bench_slices,
                             .slices = slices};
-  if (!training_open(&training, device, options, &config, error)) return false;
-  bool good = check(&training, error) && bench_passes(device, run_once, &training, &seconds, error) &&
-              (call_flag(call, "json") ? print_json : print_text)(&training, seconds,
-                                                                  call_flag(call, "profile"), error);
+  return training_open(training, device, options, &config, error);
+}
+
+/* With the scene's number of scans. */
+struct one_rank {
+  struct call *call;
+  struct device *device;
+};
+
+static bool time_rank(void *context, double *seconds, struct error *error) {
+  const struct one_rank *one = context;
+  struct training training;
+  if (!open_training(&training, one->call, one->device, &one->call->options, error)) return false;
+  bool good = check(&training, error) && bench_passes(one->device, run_once, &training, seconds, error);
+  training_close(&training);
+  return good;
+}
+
+static bool time_all(struct training *training, struct timing *timing, struct error *error) {
+  struct device *device = training->device;
+  double start = clock_seconds(), waited = device->ranks ? device->ranks->waited : 0;
+  if (!bench_passes(device, run_once, training, &timing->seconds, error)) return false;
+  if (device->ranks) timing->waited = (device->ranks->waited - waited) / (clock_seconds() - start);
+  return true;
+}
+
+bool bench_learn(struct call *call, struct device *device, struct error *error) {
+  struct options all = call->options; /* of every rank, which has the scene's scans */
+  struct one_rank one = {call, device};
+  struct timing timing = {0};
+  struct training training;
+  all.learn.scans *= ranks_count(device->ranks);
+  if (!bench_alone(device, time_rank, &one, &timing.share, error) || !open_training(&training, call, device, &all, error))
+    return false;
+  bool good = check(&training, error) && time_all(&training, &timing, error) &&
+              (call_flag(call, "json") ? print_json : print_text)(&training, &timing, call_flag(call, "profile"), error);
   training_close(&training);
   return good;
 }

@@ -90,6 +90,7 @@ static void pass_policy(struct pgmri_bench *bench, size_t images, bool backward)
   for (size_t first = 0; first < images; first += most) {
     size_t count = images - first < most ? images - first : most;
     path_forward(&policy->network.path, count);
+    if (backward) graph_set_shards(policy->graph, 0, count);
     if (backward) policy_backward(policy, count);
   }
 }

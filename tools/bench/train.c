@@ -13,7 +13,8 @@
 struct work {
   struct training training;
   size_t batch;
-  double seconds; /* seconds of an update */
+  double seconds, waited; /* of an update; the share in which it waits for other ranks */
+  double share;           /* seconds of a rank's share of it, alone; 0: this is alone */
 };
 
 static void update(void *context) {
@@ -53,17 +54,34 @@ static bool open_work(struct work *work, struct call *call, struct device *devic
 }
 
 static bool time_work(struct work *work, struct error *error) {
-  return check(work, error) && bench_passes(work->training.device, update, work, &work->seconds, error);
+  struct ranks *ranks = work->training.device->ranks;
+  if (!check(work, error)) return false;
+  double start = clock_seconds(), waited = ranks ? ranks->waited : 0;
+  if (!bench_passes(work->training.device, update, work, &work->seconds, error)) return false;
+  if (ranks) work->waited = (ranks->waited - waited) / (clock_seconds() - start);
+  return true;
 }
 
-/* Times the same scene with masks from heuristics. */
-static bool time_alone(struct call *call, struct device *device, double *seconds, struct error *error) {
-  struct work work;
-  if (!open_work(&work, call, device, &call->options, &task_reconstructor, error)) return false;
+/* An update of the scene's batch. */
+struct one_rank {
+  struct call *call;
+  struct device *device;
+  const struct task *task;
+};
+
+static bool time_rank(void *context, double *seconds, struct error *error) {
+  const struct one_rank *one = context;
+  struct work work = {0};
+  if (!open_work(&work, one->call, one->device, &one->call->options, one->task, error)) return false;
   bool good = time_work(&work, error);
   *seconds = work.seconds;
   training_close(&work.training);
   return good;
+}
+
+/* Times the same scene with masks from heuristics. */
+static bool time_alone(struct call *call, struct device *device, double *seconds, struct error *error) {
+  return time_rank(&(struct one_rank){call, device, &task_reconstructor}, seconds, error);
 }
 
 static bool print_json(struct work *work, const char *method, double alone, bool profile, struct error *error) {
@@ -78,8 +96,9 @@ static bool print_json(struct work *work, const char *method, double alone, bool
          "\"images_per_second\":%.6g,\"milliseconds\":%.6g",
          method, scan_shape_text(&shape, size), work->batch, training->reconstructor.batch,
          block_precision_name((enum block_precision)options->network.precision),
-         training->reconstructor.blocks ? "true" : "false", (double)work->batch / work->seconds,
+         reconstructor_fused(&training->reconstructor) ? "true" : "false", (double)work->batch / work->seconds,
          1e3 * work->seconds);
+  bench_print_ranks(training->device->ranks, work->share, work->seconds, work->waited, true);
   if (alone > 0) printf(",\"alone_milliseconds\":%.6g,\"ratio\":%.4g", 1e3 * alone, work->seconds / alone);
   if (profile) printf(",\"profile\":");
   if (profile) good = bench_profile(training->device, update, work, true, error);
@@ -94,21 +113,25 @@ static bool print_text(struct work *work, const char *method, double alone, bool
   printf("train: %s, %ux%u, batch %zu, %zu a pass, %s, %s path, on %s\n", method, shape.height,
          shape.width, work->batch, training->reconstructor.batch,
          block_precision_name((enum block_precision)options->network.precision),
-         training->reconstructor.blocks ? "fused" : "portable", training->device->facts.name);
+         reconstructor_fused(&training->reconstructor) ? "fused" : "portable", training->device->facts.name);
   printf("  %s images/s, %s ms an update", text_number((double)work->batch / work->seconds, 5).text,
          text_number(1e3 * work->seconds, 4).text);
   if (alone > 0)
     printf(": %.3f times the %s ms of the reconstructor alone", work->seconds / alone,
            text_number(1e3 * alone, 4).text);
   printf("\n");
+  bench_print_ranks(training->device->ranks, work->share, work->seconds, work->waited, false);
   return !profile || bench_profile(training->device, update, work, false, error);
 }
 
 bool bench_train(struct call *call, struct device *device, struct error *error) {
   const struct options *options = &call->options;
   const struct method *method = method_of(options);
-  struct work work;
-  double alone = 0; /* the scene's method is the reconstructor's */
+  struct work work = {0};
+  struct options all = *options; /* of every rank, which has the scene's batch */
+  struct one_rank one = {call, device, method->stages[0]};
+  double alone = 0, share; /* the scene's method is the reconstructor's */
+  all.train.batch *= ranks_count(device->ranks);
   if (method->stages[1])
     return fail_usage(error,
                       "train.method is %s; bench train measures those of one stage (`l2sr describe methods`), "
@@ -120,8 +143,10 @@ bool bench_train(struct call *call, struct device *device, struct error *error) 
                       "by back-propagation, as loupe, tau_step and reconstructor do",
                       method->name);
   if ((method->stages[0] != &task_reconstructor && !time_alone(call, device, &alone, error)) ||
-      !open_work(&work, call, device, options, method->stages[0], error))
+      !bench_alone(device, time_rank, &one, &share, error) ||
+      !open_work(&work, call, device, &all, method->stages[0], error))
     return false;
+  work.share = share;
   bool good = time_work(&work, error) &&
               (call_flag(call, "json") ? print_json : print_text)(&work, method->name, alone,
                                                                   call_flag(call, "profile"), error);

@@ -10,6 +10,7 @@
 #include "systems/scan/simulation.h"
 #include "tools/bench/bench.h"
 #include "tools/commands/command.h"
+#include "tools/ranks/devices.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -260,6 +261,12 @@ static bool check_inference(const struct options *options, struct error *error) 
   return bench_check_scans(options, "inference", error) && check_network(options, error);
 }
 
+/* Each on the device of its place on the host; the first prints. */
+static bool run_ranks(struct call *call, call_work *run, struct error *error) {
+  struct ranks known;
+  return devices_join(call, &known, error) && devices_leave(call, call_on_device(call, run, error), error);
+}
+
 static bool run_bench(struct call *call, struct error *error) {
   static const struct {
     const char *name, *section;
@@ -267,14 +274,15 @@ static bool run_bench(struct call *call, struct error *error) {
     call_work *run;
     bool many; /* takes more than one scene */
     bool trains, profiles; /* takes --train, --profile */
-  } list[] = {{"step", NULL, check_step, run_step, false, false, false},
-              {"env", NULL, check_scans, bench_env, false, false, false},
-              {"network", "network", check_network, bench_network, false, true, true},
-              {"policy", "policy", check_policy, bench_policy, false, true, true},
-              {"train", "train", check_network, bench_train, false, false, true},
-              {"learn", "policy", check_learn, bench_learn, false, false, true},
-              {"pgmri", "policy", check_pgmri, bench_pgmri, false, false, true},
-              {"inference", NULL, check_inference, bench_inference, true, false, false}};
+    bool ranks; /* under mpirun every rank takes a part */
+  } list[] = {{"step", NULL, check_step, run_step, false, false, false, false},
+              {"env", NULL, check_scans, bench_env, false, false, false, false},
+              {"network", "network", check_network, bench_network, false, true, true, false},
+              {"policy", "policy", check_policy, bench_policy, false, true, true, false},
+              {"train", "train", check_network, bench_train, false, false, true, true},
+              {"learn", "policy", check_learn, bench_learn, false, false, true, true},
+              {"pgmri", "policy", check_pgmri, bench_pgmri, false, false, true, false},
+              {"inference", NULL, check_inference, bench_inference, true, false, false, false}};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     if (strcmp(call->operand[0], list[i].name)) continue;
     if (call->operand_count > 2 && !list[i].many)
@@ -289,7 +297,7 @@ static bool run_bench(struct call *call, struct error *error) {
            take_flag(call, "batch", list[i].section, error) &&
            take_flag(call, "precision", list[i].run == bench_train ? "network" : list[i].section, error) &&
            (!list[i].check || list[i].check(&call->options, error)) &&
-           call_on_device(call, list[i].run, error);
+           (list[i].ranks ? run_ranks : call_on_device)(call, list[i].run, error);
   }
   return fail_usage(error, "no bench '%s'; there are: step, env, network, policy, train, learn, pgmri, inference",
                     call->operand[0]);
@@ -308,6 +316,9 @@ static const struct flag flags[] = {
      "images in a pass of the network (network.batch); learn, pgmri: of the policy (policy.batch); train: in "
      "an update (train.batch)"},
     {"precision", "f32|mixed|half", NULL, "precision of the network (network.precision, policy.precision)"},
+    {"devices", "LIST", NULL,
+     "train, learn: on several devices of this host at once, by a rank of MPI for each, as of l2sr train; each has the batch or "
+     "scans given, and the efficiency beside one is printed"},
     {"slices", "N", NULL, "number of distinct slices to scan (default: 1024)"},
     {"scans", "N", "learn.scans", NULL},
     {"json", NULL, NULL, "prints one JSON object"},

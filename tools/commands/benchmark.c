@@ -104,7 +104,7 @@ static bool apply_sets(const struct suite *suite, const char *reconstructor, str
 static bool read_cell_scene(const struct suite *suite, struct cell *cell, const char *name,
                             struct error *error) {
   struct arena *arena = suite->call->arena;
-  const char *folder = call_scenes_folder(arena), *path = scene_find(arena, name, folder, error);
+  const char *folder = call_scenes(arena), *path = scene_find(arena, name, folder, error);
   option_defaults(&option_table, &cell->options, arena);
   return path && scene_read(&option_table, &cell->options, arena, path, folder, error) &&
          apply_sets(suite, cell->reconstructor, &cell->options, error);
@@ -123,7 +123,7 @@ static bool find_method(const struct suite *suite, struct cell *cell, struct err
   struct arena *arena = suite->call->arena;
   const char *name = arena_text(arena, "%s_%s", cell->setting, cell->method);
   struct error no_scene;
-  if (scene_find(arena, name, call_scenes_folder(arena), &no_scene)) {
+  if (scene_find(arena, name, call_scenes(arena), &no_scene)) {
     cell->scene = name;
     if (!read_cell_scene(suite, cell, name, error)) return fail_in(error, "%s", name);
     cell->scanned = scanned_of(&cell->options);

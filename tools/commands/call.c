@@ -4,7 +4,9 @@
 #include "engine/files/part.h"
 #include "engine/files/scene.h"
 #include "systems/data/padding.h"
+#include "systems/networks/models.h"
 #include "tools/commands/command.h"
+#include "tools/plugins/plugin.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -22,17 +24,39 @@ bool call_number(const struct call *call, const char *name, uint32_t low, uint32
   return fail_usage(error, "--%s is '%s'; it must be a whole number from %u to %u", name, text, low, high);
 }
 
+/* A scene that names functions of the user's own wants the file that has them. */
+static bool check_plugin(const struct call *call, struct error *error) {
+  const char *key, *function;
+  if (call_flag(call, "plugin") || !call->scene || !callback_wanted(&call->options, &key, &function)) return true;
+  return fail_usage(error,
+                    "%s: %s names callback, a function of your own; name the file that has %s(batch): l2sr %s %s --plugin FILE.py "
+                    "(or FILE.so)",
+                    call->scene, key, function, call->command->name, call->scene);
+}
+
+static bool open_device(struct call *call, struct device *device, struct error *error) {
+  const char *select = call->device ? call->device : call_flag(call, "device"), *path = call_flag(call, "plugin");
+  if (!check_plugin(call, error)) return false;
+  call->plugin = path ? ARENA_NEW(call->arena, struct plugin, 1) : NULL;
+  if (path && !plugin_open(call->plugin, path, call->arena, error)) return false;
+  bool good = device_open(device, select ? select : "", error);
+  if (!good && path) plugin_close(call->plugin);
+  if (good && path) device->calls = callbacks_of(&call->plugin->calls);
+  return good;
+}
+
 bool call_on_device(struct call *call, call_work *work, struct error *error) {
-  const char *select = call_flag(call, "device");
   struct device device;
-  if (!device_open(&device, select ? select : "", error)) return false;
+  if (!open_device(call, &device, error)) return false;
   log_info("device %s, %s", device.facts.name, device.facts.platform);
+  device.ranks = call->ranks;
   bool good = fft_library_open(error);
   if (good) {
     good = work(call, &device, error);
     fft_library_close();
   }
   device_close(&device);
+  if (call->plugin) plugin_close(call->plugin);
   return good;
 }
 
@@ -40,7 +64,7 @@ bool call_on_device(struct call *call, call_work *work, struct error *error) {
 
 /* Where scenes are that are named without a path: installed beside the program, wherever it was put, or
  * beside the folder that it was built in; else where it is to be installed. */
-const char *call_scenes_folder(struct arena *arena) {
+const char *call_scenes(struct arena *arena) {
   char program[4096];
   ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
   if (length <= 0) return L2SR_SCENES;
@@ -51,7 +75,7 @@ const char *call_scenes_folder(struct arena *arena) {
 }
 
 static bool read_scene(struct call *call, const char *name, struct error *error) {
-  const char *folder = call_scenes_folder(call->arena);
+  const char *folder = call_scenes(call->arena);
   call->scene = scene_find(call->arena, name, folder, error);
   return call->scene && scene_read(&option_table, &call->options, call->arena, call->scene, folder, error);
 }
@@ -71,10 +95,15 @@ static bool apply_flags(struct call *call, struct error *error) {
   return true;
 }
 
+bool call_models(struct call *call, struct options *options, struct error *error) {
+  return models_resolve(options, models_folder(call->arena, call_scenes(call->arena)), call->arena, error);
+}
+
 bool call_scene(struct call *call, const char *path, struct error *error) {
   call->scene = NULL;
   option_defaults(&option_table, &call->options, call->arena);
-  if ((path && !read_scene(call, path, error)) || !apply_flags(call, error)) {
+  if ((path && !read_scene(call, path, error)) || !apply_flags(call, error) ||
+      !call_models(call, &call->options, error)) {
     error->code = ERROR_USAGE;
     return false;
   }

@@ -15,6 +15,7 @@ struct flag {
 };
 
 struct command;
+struct plugin;
 
 enum { OPERANDS_MOST = 256, GIVEN_MOST = 64 };
 
@@ -32,6 +33,10 @@ struct call {
     const char *value;
   } given[GIVEN_MOST];
   int given_count;
+  struct plugin *plugin; /* of --plugin, while the device is open; NULL: none */
+  char *const *words; /* the program's own arguments */
+  struct ranks *ranks; /* of which this process is one; NULL: it is alone */
+  const char *device; /* to open in place of --device's; NULL: that */
   void *own;  /* the command's own values for its work on the device */
   int status; /* exit status when run returns true: 0, or 1 for "differs" */
 };
@@ -58,8 +63,11 @@ extern const struct flag common_flags[]; /* flags.c: --device, --set, --kernels,
  * A name without '/' is also looked for with .yaml and in the installed scenes folder. */
 bool call_scene(struct call *call, const char *path, struct error *error);
 
-/* Where scenes are that are named without a path. */
-const char *call_scenes_folder(struct arena *arena);
+/* Where scenes are that are named without a path; beside it lies the folder of models (systems/networks/models.h). */
+const char *call_scenes(struct arena *arena);
+
+/* Puts files of models in place of `zoo:NAME`. */
+bool call_models(struct call *call, struct options *options, struct error *error);
 
 /* The flag's value ("" for a switch), or NULL when it was not given. The last one given counts. */
 const char *call_flag(const struct call *call, const char *name);

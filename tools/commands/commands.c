@@ -8,6 +8,7 @@
   X(phantom)                                                                                                 \
   X(import)                                                                                                  \
   X(export)                                                                                                  \
+  X(models)                                                                                                  \
   X(train)                                                                                                   \
   X(sweep)                                                                                                   \
   X(replay)                                                                                                  \

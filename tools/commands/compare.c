@@ -1,6 +1,7 @@
 /* Compares two result files number by number, a slab or a line at a time, so that size does not matter. */
 #include "engine/base/log.h"
 #include "engine/base/text.h"
+#include "engine/files/part.h"
 #include "engine/files/store.h"
 #include "tools/commands/command.h"
 #include "tools/report/csv.h"
@@ -303,7 +304,7 @@ enum { WORDS = 1 << 16 };
 
 /* They say what wrote a file, how and when, not what it holds. */
 static bool is_of_writing(const char *name) {
-  static const char *const names[] = {"version", "device", "driver", "scene", "log_bytes", "events_bytes",
+  static const char *const names[] = {"version", "device", "driver", "device_bytes", "scene", "log_bytes", "events_bytes",
                                       "l2sr_checksum"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (!strcmp(name, names[i])) return true;
@@ -567,10 +568,23 @@ static bool finish_report(struct call *call, const struct report *report, struct
   return true;
 }
 
+/* Of a folder, what evaluate or train writes there. */
+static bool file_of(struct call *call, const char **path, struct error *error) {
+  static const char *const names[] = {"results.h5", "last.h5", "best.h5"};
+  const char *folder = *path;
+  if (!folder_is_there(folder)) return true;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    *path = arena_text(call->arena, "%s/%s", folder, names[i]);
+    if (file_is_there(*path)) return true;
+  }
+  return fail_file(error, "%s is a folder without results.h5, last.h5 or best.h5; name a file, or a folder that evaluate or a stage "
+                          "of train wrote", folder);
+}
+
 static bool run_compare(struct call *call, struct error *error) {
   struct report report = {.call = call, .json = call_flag(call, "json")};
   const char *a = call->operand[0], *b = call->operand[1];
-  if (!read_tolerance(call, &report.tolerance, error)) return false;
+  if (!read_tolerance(call, &report.tolerance, error) || !file_of(call, &a, error) || !file_of(call, &b, error)) return false;
   if (is_csv(a) != is_csv(b))
     return fail_usage(error, "%s and %s are of two kinds; compare CSV with CSV, HDF5 with HDF5", a, b);
   return (is_csv(a) ? compare_csv : compare_hdf5)(&report, a, b, error) &&
@@ -588,9 +602,9 @@ const struct command command_compare = {
     .name = "compare",
     .operands = "A B",
     .doc = "compares the numbers of two result files, HDF5 or CSV",
-    .more = "In HDF5 files it compares every dataset of numbers and every attribute of the root. In CSV files "
+    .more = "Of a folder it compares results.h5, else last.h5, else best.h5. In HDF5 files it compares every dataset of numbers and every attribute of the root. In CSV files "
             "(by the ending .csv) it compares every column, matched by the name in the first line. Words must "
-            "be equal. Attributes that say what wrote a file (version, device, driver, scene, log_bytes, "
+            "be equal. Attributes that say what wrote a file (version, device, driver, device_bytes, scene, log_bytes, "
             "events_bytes) are printed where they differ, and do not count. NaN equals NaN. The tolerance is "
             "0 unless given. The exit status is 1 if something differs.",
     .operands_least = 2,

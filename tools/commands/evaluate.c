@@ -156,10 +156,10 @@ static void print_json(const struct evaluation *evaluation, const struct options
     printf(",\"reconstructor\":");
     json_text(stdout, evaluation->reconstructor);
     print_json_profile(evaluation);
-    printf(",\"small_files\":%zu,\"written_files\":%zu,\"broken_files\":%zu,\"broken_volumes\":%zu,"
+    printf(",\"small_files\":%zu,\"written_files\":%zu,\"ambiguous_files\":%zu,\"broken_files\":%zu,\"broken_volumes\":%zu,"
            "\"constant\":%zu,\"excluded\":%zu",
            evaluation->dataset.small, evaluation->dataset.written + evaluation->report.written_volumes,
-           evaluation->dataset.broken,
+           evaluation->dataset.ambiguous, evaluation->dataset.broken,
            evaluation->report.broken_volumes, evaluation->report.constant, evaluation->report.excluded);
     printf(",\"version\":\"" L2SR_VERSION "\",\"seconds\":%.6g,\"metrics\":{", run->seconds);
     for (size_t m = 0; m < METRICS; m++)

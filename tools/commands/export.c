@@ -208,6 +208,37 @@ static void order_columns(const struct export *of, struct exported_mask *mask, c
   }
 }
 
+/* The name of the volume of a row, and the slice's number in it. */
+static bool read_place(struct export *of, size_t row, const char **name, size_t *number, struct error *error) {
+  char *names = ARENA_NEW(of->arena, char, LINES_MOST);
+  void *volumes, *numbers;
+  size_t count, total;
+  if (!store_text(of->store, "volume_names", names, LINES_MOST))
+    return fail_file(error, "%s does not say which volumes it is of", of->path);
+  if (!store_read_all(of->store, "slice/volume", STORE_U32, LINES_MOST, of->arena, &volumes, &count, error) ||
+      !store_read_all(of->store, "slice/number", STORE_U32, LINES_MOST, of->arena, &numbers, &total, error))
+    return false;
+  if (!count || total != count) return fail_file(error, "%s holds no slices", of->path);
+  row %= count; /* of several scans of a slice each has its row */
+  const char *line = names;
+  for (uint32_t v = 0; v < ((uint32_t *)volumes)[row] && line; v++)
+    line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL;
+  *number = ((uint32_t *)numbers)[row];
+  *name = arena_text(of->arena, "%.*s", line ? (int)strcspn(line, "\n") : 0, line ? line : "");
+  return true;
+}
+
+/* Where a mask comes from: of results the sampler, the row and its slice. */
+static const char *mask_source(struct export *of) {
+  struct error ignored; /* a result without names of volumes */
+  const char *volume, *path = text_shown(of->arena, of->path);
+  size_t number;
+  if (!of->group[0]) return path;
+  const char *row = arena_text(of->arena, "%s, %s, row %u", path, text_shown(of->arena, of->group), of->row);
+  if (!read_place(of, of->row, &volume, &number, &ignored)) return row;
+  return arena_text(of->arena, "%s (slice %zu of %s)", row, number, text_shown(of->arena, volume));
+}
+
 /* Writes the mask of actions by their cells; what acquires whole columns, as columns. */
 static bool write_mask(struct export *of, const uint8_t *value, const uint32_t *action, size_t actions,
                        struct error *error) {
@@ -216,14 +247,14 @@ static bool write_mask(struct export *of, const uint8_t *value, const uint32_t *
   uint8_t *cells = ARENA_NEW(of->arena, uint8_t, scan_shape_pixels(shape));
   uint32_t *sorted = ARENA_NEW(of->arena, uint32_t, shape->actions);
   struct exported_mask mask = {
-      .of = of->path, .height = shape->height, .width = shape->width, .value = cells};
+      .of = mask_source(of), .height = shape->height, .width = shape->width, .value = cells};
   struct pulseq_plan plan;
   size_t count = sort_actions(of, value, action, actions, sorted);
   geometry_mask(geometry, shape, value, cells);
   if (is_of_columns(&mask)) order_columns(of, &mask, sorted, count);
   if (!read_plan(of->call, &plan, error) || !export_mask(of->to, &mask, &plan, error)) return false;
-  printf("%s: mask of %s, %zu of %u %ss\n", text_shown(of->arena, of->to), text_shown(of->arena, of->path),
-         count, shape->actions, geometry->one);
+  printf("%s: mask of %s, %zu of %u %ss\n", text_shown(of->arena, of->to), mask.of, count, shape->actions,
+         geometry->one);
   return true;
 }
 
@@ -370,29 +401,15 @@ static bool open_data(struct export *of, struct dataset *dataset, struct error *
 /* Which slice of the data set stands in the row: by the name of its volume and its number. */
 static bool find_slice(struct export *of, const struct dataset *dataset, size_t row,
                        const struct volume **volume, size_t *number, struct error *error) {
-  char *names = ARENA_NEW(of->arena, char, LINES_MOST);
-  void *volumes, *numbers;
-  size_t count, total;
-  if (!store_text(of->store, "volume_names", names, LINES_MOST))
-    return fail_file(error, "%s does not say which volumes it is of", of->path);
-  if (!store_read_all(of->store, "slice/volume", STORE_U32, LINES_MOST, of->arena, &volumes, &count, error) ||
-      !store_read_all(of->store, "slice/number", STORE_U32, LINES_MOST, of->arena, &numbers, &total, error))
-    return false;
-  if (!count || total != count) return fail_file(error, "%s holds no slices", of->path);
-  row %= count; /* of several scans of a slice each has its row */
-  const char *line = names;
-  for (uint32_t v = 0; v < ((uint32_t *)volumes)[row] && line; v++)
-    line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL;
-  size_t length = line ? strcspn(line, "\n") : 0;
-  *number = ((uint32_t *)numbers)[row];
+  const char *wanted;
+  if (!read_place(of, row, &wanted, number, error)) return false;
   for (size_t v = 0; v < dataset->volume_count; v++) {
     *volume = &dataset->volumes[v];
-    const char *name = text_shown(of->arena, (*volume)->name);
-    if (strlen(name) == length && !strncmp(name, line, length) && *number < (*volume)->slices) return true;
+    if (!strcmp(text_shown(of->arena, (*volume)->name), wanted) && *number < (*volume)->slices) return true;
   }
   return fail_file(error,
-                   "the volume %.*s of %s is not in the data set; give the folder of its data by --data",
-                   (int)length, line ? line : "", of->path);
+                   "the volume %s of %s is not in the data set; give the folder of its data by --data",
+                   wanted, of->path);
 }
 
 /* Padded and cropped as the scene has it, real and imaginary parts each. */

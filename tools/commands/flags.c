@@ -11,6 +11,9 @@ const struct flag common_flags[] = {
      "sets an option of the scene, section.key=value or section.list=[a,b]; it comes after scene and flags, "
      "and "
      "may be repeated"},
+    {"plugin", "FILE", NULL,
+     "functions of your own, for scenes whose reconstruct.method or reward.metric is callback: FILE.py with reconstruct(batch) "
+     "or metric(batch), run by python3 (or L2SR_PYTHON), or FILE.so (l2sr.h)"},
     {"kernels", "DIR", NULL, "reads the OpenCL files from this folder instead of the built-in ones"},
     {"quiet", NULL, NULL,
      "prints only errors, and what --json or --yaml asks for; no table, warning or progress"},

@@ -3,6 +3,7 @@
 #include "engine/base/text.h"
 #include "engine/files/store.h"
 #include "systems/data/doubts.h"
+#include "systems/data/foreign.h"
 #include "systems/data/format.h"
 #include "systems/data/layout.h"
 #include "systems/formats/fourier.h"
@@ -53,6 +54,8 @@ static bool open_volume(struct import *import, const char *path, struct error *e
   const struct volume_format *format = format_of(path);
   import->volume = volume_of(path);
   import->volume.guesses = true;
+  const struct magic *magic = format ? NULL : magic_of(path);
+  if (magic) return fail_file(error, "%s is %s; %s", path, magic->name, foreign_advice(magic, import->arena));
   if (!format && file_is_there(path))
     return fail_file(
         error,
@@ -239,10 +242,11 @@ static bool run_import(struct call *call, struct error *error) {
   *import = (struct import){.call = call, .options = call->options, .folder = call_flag(call, "output")};
   if (!import->folder) return fail_usage(error, "no folder for the volumes; give --output FOLDER");
   take_all(&import->options);
-  if (!check_names(call, error) || !folder_make(import->folder, error)) return false;
-  for (int i = 0; i < call->operand_count; i++)
-    if (!import_file(import, call->operand[i], error)) return false;
-  return true;
+  size_t there = folder_there(import->folder);
+  bool good = check_names(call, error) && folder_make(import->folder, error);
+  for (int i = 0; good && i < call->operand_count; i++) good = import_file(import, call->operand[i], error);
+  if (!good) folder_unmake(import->folder, there);
+  return good;
 }
 
 static const struct flag flags[] = {

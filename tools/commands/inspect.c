@@ -453,7 +453,8 @@ static void print_part(const struct folder *folder, const struct part *part) {
     printf("  %s: %s\n",
            !strcmp(kind, "small")     ? "too small"
            : !strcmp(kind, "written") ? "in use"
-                                      : kind,
+           : !strcmp(kind, "ambiguous") ? "several readings"
+                                        : kind,
            text_shown(folder->arena, dataset->skipped[i].reason));
   }
 }
@@ -476,10 +477,10 @@ static void print_counts_json(const struct folder *folder, const struct part *pa
   printf(",\"files\":%zu,\"selected\":%zu,\"volumes\":%zu,\"slices\":%zu,\"patients\":%zu,\"small\":%zu,"
          "\"hidden\":%zu,\"not_h5\":%zu,\"by_fraction\":%zu,\"by_limit\":%zu,\"by_acquisition\":%zu,\"by_"
          "patient\":%zu,"
-         "\"written\":%zu,\"broken\":%zu,\"selection\":\"%s\",\"complete\":\"%s\"}\n",
+         "\"written\":%zu,\"ambiguous\":%zu,\"broken\":%zu,\"selection\":\"%s\",\"complete\":\"%s\"}\n",
          d->entries, d->selected, d->volume_count, d->slice_count, patients_count(d),
          count_small(folder, d) + d->small, d->hidden, d->not_h5, d->by_fraction, d->by_limit,
-         d->by_acquisition, d->by_patient, d->written, d->broken, d->hash, part->complete);
+         d->by_acquisition, d->by_patient, d->written, d->ambiguous, d->broken, d->hash, part->complete);
 }
 
 static void print_part_json(const struct folder *folder, const struct part *part) {

@@ -223,14 +223,16 @@ static bool render(struct call *call, struct device *device, struct error *error
                           call->options.reconstruct.weight};
   struct evaluate_config config = {
       .images = true, .maps = sheets.noise, .kernel_folder = call_flag(call, "kernels")};
-  if ((sheets.noise && !check_noise(&call->options, error)) || !read_wanted(call, &wanted, error) ||
-      !folder_make(folder, error))
-    return false;
+  if ((sheets.noise && !check_noise(&call->options, error)) || !read_wanted(call, &wanted, error)) return false;
+  size_t there = folder_there(folder);
   config.rows = count_rows(&wanted);
   call->options.evaluate.curves = false;
-  if (!evaluate_open(&evaluation, device, &call->options, &config, error)) return false;
-  bool good = draw_all(&sheets, &wanted, error);
-  evaluate_close(&evaluation);
+  bool good = folder_make(folder, error) && evaluate_open(&evaluation, device, &call->options, &config, error);
+  if (good) {
+    good = draw_all(&sheets, &wanted, error);
+    evaluate_close(&evaluation);
+  }
+  if (!good) folder_unmake(folder, there);
   return good;
 }
 

@@ -9,7 +9,9 @@
 #include "systems/methods/fit.h"
 #include "systems/methods/start.h"
 #include "tools/commands/command.h"
+#include "tools/commands/queue.h"
 #include "tools/draw/curves.h"
+#include "tools/ranks/devices.h"
 #include "tools/report/csv.h"
 
 #include <ctype.h>
@@ -143,6 +145,7 @@ static bool make_row(struct call *call, const struct sweep *sweep, size_t place,
     const char *assignment = arena_text(call->arena, "%s=%s", sweep->axis[i].key, value_of(sweep, place, i));
     if (!scene_assign(&option_table, &row->options, call->arena, assignment, "--set", error)) return false;
   }
+  if (!call_models(call, &row->options, error)) return false;
   if (changes_data(sweep)) padding_find(&row->options, NULL);
   row->folder = arena_text(call->arena, "%s/%s", call->options.train.output, row->name);
   row->options.train.output = row->folder;
@@ -226,13 +229,75 @@ static bool train_row(struct call *call, struct device *device, struct row *row,
   return method_train(device, &row->options, &config, error);
 }
 
+/* ---- side by side ---------------------------------------------------------------------------------------- */
+
+/* The flags of this call that a training takes too. */
+static bool is_train_flag(const char *name) {
+  static const char *const own[] = {"set", "output", "device", "devices", "jobs", "overwrite", "json"};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    if (!strcmp(name, own[i])) return false;
+  return true;
+}
+
+/* `train SCENE ... --output FOLDER --resume` with the values of the row. */
+static const char *const *words_of(struct call *call, const struct sweep *sweep, size_t place) {
+  const char **word = ARENA_NEW(call->arena, const char *, 2 * call->given_count + 2 * sweep->axes + 8);
+  size_t used = 0;
+  word[used++] = "train", word[used++] = call->scene;
+  for (int i = 0; i < call->given_count; i++) {
+    const struct flag *flag = call->given[i].flag;
+    if (!is_train_flag(flag->name)) continue;
+    word[used++] = arena_text(call->arena, "--%s", flag->name);
+    if (flag->value) word[used++] = call->given[i].value;
+  }
+  for (size_t a = 0; a < sweep->axes; a++) {
+    word[used++] = "--set";
+    word[used++] = arena_text(call->arena, "%s=%s", sweep->axis[a].key, value_of(sweep, place, a));
+  }
+  word[used++] = "--output", word[used++] = sweep->rows[place].folder, word[used++] = "--resume";
+  return word;
+}
+
+/* What is printed stays in FOLDER.log; the table reads what was trained afterwards. */
+static bool train_side_by_side(struct call *call, struct sweep *sweep, const size_t *devices, size_t device_count,
+                               uint32_t each, struct error *error) {
+  struct queue_job *job = ARENA_NEW(call->arena, struct queue_job, sweep->count);
+  size_t count = 0, *place = ARENA_NEW(call->arena, size_t, sweep->count);
+  for (size_t i = 0; i < sweep->count; i++) {
+    struct row *row = &sweep->rows[i];
+    if (!start_trains(&row->options)) continue;
+    place[count] = i;
+    job[count++] = (struct queue_job){row->name, words_of(call, sweep, i), arena_text(call->arena, "%s.log", row->folder), false};
+  }
+  log_info("training %zu combinations, %u at once on each of %zu device%s", count, each, device_count, plural(device_count));
+  if (!queue_run(job, count, devices, device_count, each, error)) return false;
+  for (size_t i = 0; i < count; i++)
+    if (job[i].failed) sweep->rows[place[i]].failure = arena_text(call->arena, "its training failed; see %s", job[i].log);
+  return true;
+}
+
+/* --devices, --jobs: as many trainings at once on each device. */
+static bool run_queue(struct call *call, struct sweep *sweep, struct error *error) {
+  const char *devices = call_flag(call, "devices");
+  size_t place[DEVICES_MOST], count;
+  uint32_t each = 1;
+  if (!devices && !call_flag(call, "jobs")) return true;
+  if (devices && call_flag(call, "device"))
+    return fail_usage(error, "--devices and --device contradict each other; give one of them");
+  if (!call_number(call, "jobs", 1, 64, &each, error)) return false;
+  if (!devices && call_flag(call, "device")) return fail_usage(error, "--jobs goes with --devices, not with --device");
+  return devices_read(devices, place, &count, error) && folder_make(call->options.train.output, error) &&
+         train_side_by_side(call, sweep, place, count, each, error);
+}
+
 /* Trains all rows: one that fails leaves the others; a sweep that trained nothing fails itself. */
 static bool train_rows(struct call *call, struct device *device, struct sweep *sweep, struct error *error) {
   size_t failed = 0;
   for (size_t i = 0; i < sweep->count; i++) {
     struct row *row = &sweep->rows[i];
     log_info("training %zu of %zu: %s", i + 1, sweep->count, row->name);
-    if (train_row(call, device, row, error)) continue;
+    if (row->failure) fail(error, "%s", row->failure);
+    else if (train_row(call, device, row, error)) continue;
     row->failure = arena_text(call->arena, "%s", error->text);
     log_warning("%s: %s", row->name, row->failure);
     failed++;
@@ -408,7 +473,8 @@ static bool run_sweep(struct call *call, struct error *error) {
   struct sweep *sweep = call->own = ARENA_NEW(call->arena, struct sweep, 1);
   if (!*call->options.train.output)
     return fail_usage(error, "train.output is empty; give --output DIR or set it in the scene");
-  return read_axes(call, sweep, error) && make_rows(call, sweep, error) && call_on_device(call, work, error);
+  return read_axes(call, sweep, error) && make_rows(call, sweep, error) && run_queue(call, sweep, error) &&
+         call_on_device(call, work, error);
 }
 
 static const struct flag flags[] = {
@@ -416,6 +482,10 @@ static const struct flag flags[] = {
     {"output", "DIR", "train.output", "folder for a folder of every combination, and sweep.csv"},
     {"epochs", "N", "train.epochs", NULL},
     {"seed", "N", "world.seed", NULL},
+    {"devices", "LIST", NULL,
+     "trains on several devices at once: all, or places in the list of `l2sr info`, as 0,1; each combination's log is "
+     "DIR/KEY=VALUE_....log"},
+    {"jobs", "N", NULL, "trainings at once on each of them (default 1); small ones do not fill a card"},
     {"overwrite", NULL, NULL, "replaces the sweep.csv of another sweep in DIR"},
     {"json", NULL, NULL, "prints one JSON object for every combination instead of the table"},
     {NULL, NULL, NULL, NULL},

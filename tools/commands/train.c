@@ -4,6 +4,7 @@
 #include "systems/methods/methods.h"
 #include "tools/commands/command.h"
 #include "tools/draw/curves.h"
+#include "tools/ranks/devices.h"
 
 #include <math.h>
 #include <string.h>
@@ -68,20 +69,30 @@ static void print_best(const struct best_round *best, void *context) {
   if (telling->json)
     method_print_best(best, stdout);
   else
-    printf("best is round %u of %u: policy_%u/last.h5 with reconstructor_%u/best.h5, validation %.5f\n",
-           best->round, best->rounds, best->round, best->round, best->score);
+    printf("best is round %u of %u: %s_%u/last.h5 with reconstructor_%u/best.h5, validation %.5f\n",
+           best->round, best->rounds, best->decides, best->round, best->round, best->score);
+}
+
+/* Of which the first tells. */
+static void tell_waiting(const struct ranks *ranks, double seconds) {
+  log_info("rank 0 of %u waited for others %.1f s of %.1f s (%.0f %%), in sums, validation and files", ranks->count,
+           ranks->waited, seconds, 100 * ranks->waited / seconds);
 }
 
 static bool train(struct call *call, struct device *device, struct error *error) {
+  bool first = !ranks_number(device->ranks);
   struct telling telling = {&call->options, call_flag(call, "json"), false};
   struct method_config config = {.resume = call_flag(call, "resume"),
-                                 .see = telling.json ? print_record : NULL,
+                                 .see = telling.json && first ? print_record : NULL,
                                  .see_stage = print_stage,
                                  .see_best = print_best,
                                  .end = end_stage,
                                  .context = &telling,
                                  .kernel_folder = call_flag(call, "kernels")};
-  return method_train(device, &call->options, &config, error);
+  double start = clock_work();
+  if (!method_train(device, &call->options, &config, error)) return false;
+  if (device->ranks) tell_waiting(device->ranks, clock_work() - start);
+  return true;
 }
 
 static bool holds_training(struct call *call, const char *folder) {
@@ -100,8 +111,10 @@ static void say_new(struct call *call) {
 static bool run_train(struct call *call, struct error *error) {
   if (!*call->options.train.output)
     return fail_usage(error, "train.output is empty; give --output DIR or set it in the scene");
+  struct ranks known;
+  if (!devices_join(call, &known, error)) return false;
   say_new(call);
-  return call_on_device(call, train, error);
+  return devices_leave(call, call_on_device(call, train, error), error);
 }
 
 static const struct flag flags[] = {
@@ -111,6 +124,9 @@ static const struct flag flags[] = {
      "goes on with the training in DIR, as if it had never stopped; where there is none it warns and starts "
      "one, so that a script may always give it"},
     {"epochs", "N", "train.epochs", NULL},
+    {"devices", "LIST", NULL,
+     "trains on several devices of this host at once, by a rank of MPI for each: all, or places in the list of `l2sr info`, "
+     "as 0,1"},
     {"seed", "N", "world.seed", NULL},
     {"method", "NAME", "train.method", NULL},
     {"json", NULL, NULL, "prints one JSON object for every epoch, log line of a policy, and stage"},
@@ -129,7 +145,9 @@ const struct command command_train = {
             "best.h5 as --reconstructor and a policy's last.h5 as --policy. After the reconstructor "
             "lbcs has mask_1: evaluate with --set sampler.mask=DIR/mask_1/last.h5.\n"
             "With loupe best.h5 holds the learned mask too: evaluate with --set sampler.mask=DIR/best.h5. "
-            "With tau_step it holds the sampler too: evaluate with --set sampler.tau_step=DIR/best.h5.",
+            "With tau_step it holds the sampler too: evaluate with --set sampler.tau_step=DIR/best.h5. "
+            "With straight_through it holds the policy: evaluate with --samplers straight_through and --set sampler.mask=DIR/best.h5. "
+            "suno has masks_1, masks_2, ...: evaluate with --samplers suno and --set sampler.mask=DIR/masks_1/last.h5.",
     .takes_scene = true,
     .flags = flags,
     .run = run_train,

@@ -17,6 +17,7 @@ static size_t values_of(const struct exported_mask *mask) {
 static bool write_text(const char *path, const struct exported_mask *mask, struct error *error) {
   struct text_file file;
   if (!file_create(&file, path, error)) return false;
+  fprintf(file.file, "# mask of %s\n", mask->of);
   for (size_t i = 0; i < values_of(mask); i++)
     fprintf(file.file, "%u%s", mask->value[i], (i + 1) % mask->width ? " " : "\n");
   return file_commit(&file, error);

@@ -97,10 +97,6 @@ static bool check_there(const char *key, const char *path, struct error *error) 
   return file_is_there(path) || fail(error, "%s names %s, and there is no such file", key, path);
 }
 
-static bool takes_mask(const char *sampler) {
-  return !strcmp(sampler, "fixed_mask") || !strcmp(sampler, "learned_mask");
-}
-
 static bool check_masks_named(const char *sampler, size_t masks, struct error *error) {
   return masks || fail_usage(error, "evaluate.samplers names %s and evaluate.masks no file; give --masks A,B,...",
                              sampler);
@@ -110,7 +106,7 @@ static bool add_files(struct cross_table *table, const char *sampler, const char
                       struct error *error) {
   size_t first = table->rows;
   for (size_t i = 0; i < count; i++)
-    if (!check_there(takes_mask(sampler) ? "evaluate.masks" : "evaluate.policies", files[i], error) ||
+    if (!check_there(sampler_takes_mask(sampler) ? "evaluate.masks" : "evaluate.policies", files[i], error) ||
         !add_side(table->row, &table->rows, CROSS_ROWS, (struct cross_side){"", files[i], sampler}, error))
       return false;
   name_sides(table->arena, table->row + first, count);
@@ -132,8 +128,8 @@ static bool plan_rows(struct cross_table *table, const struct options *options, 
   while (good && (samplers = option_next(samplers, word, sizeof word))) {
     if (!strcmp(word, sampler_policy.name)) continue;
     name = arena_text(table->arena, "%s", word);
-    taken |= takes_mask(name);
-    good = takes_mask(name)
+    taken |= sampler_takes_mask(name);
+    good = sampler_takes_mask(name)
                ? check_masks_named(name, mask_count, error) && add_files(table, name, masks, mask_count, error)
                : add_side(table->row, &table->rows, CROSS_ROWS, (struct cross_side){name, "", name}, error);
   }
@@ -177,7 +173,7 @@ static bool check_mask(struct arena *arena, const struct options *options, const
 
 static bool check_masks(const struct cross_table *table, const struct options *options, struct error *error) {
   for (size_t r = 0; r < table->rows; r++)
-    if (takes_mask(table->row[r].sampler) && !check_mask(table->arena, options, &table->row[r], error))
+    if (sampler_takes_mask(table->row[r].sampler) && !check_mask(table->arena, options, &table->row[r], error))
       return false;
   return true;
 }
@@ -200,7 +196,7 @@ void cross_choose(const struct cross_table *table, size_t row, size_t column, st
   options->evaluate.policies = options->evaluate.masks = options->evaluate.reconstructors = "";
   options->evaluate.samplers = chooser->sampler;
   options->evaluate.policy = policy ? chooser->path : "";
-  if (takes_mask(chooser->sampler)) options->sampler.mask = chooser->path;
+  if (sampler_takes_mask(chooser->sampler)) options->sampler.mask = chooser->path;
   options->evaluate.reconstructor = reconstructor->path;
   options->evaluate.name = arena_text(table->arena, "%s with %s", chooser->name, reconstructor->name);
   if (*table->folder)

@@ -58,15 +58,21 @@ static bool add_folder(struct report *report, const char *folder, bool *found, s
          (!trained || add_training(report, folder, error));
 }
 
-static bool add_folders(struct report *report, const char *path, bool *found, struct error *error) {
+enum { LEVELS = 3 /* of folders in folders */ };
+
+static bool add_folders(struct report *report, const char *path, int levels, bool *found, struct error *error) {
   struct dirent **list;
   int count = scandir(path, &list, NULL, alphasort);
   if (count < 0) return fail(error, "cannot list %s: %s", path, strerror(errno));
   bool good = true;
   for (int i = 0; i < count; i++) {
     const char *folder = arena_text(report->arena, "%s/%s", path, list[i]->d_name);
-    if (good && list[i]->d_name[0] != '.' && folder_is_there(folder))
-      good = add_folder(report, folder, found, error);
+    bool here = false;
+    if (good && list[i]->d_name[0] != '.' && folder_is_there(folder)) {
+      good = add_folder(report, folder, &here, error);
+      if (good && !here && levels > 1) good = add_folders(report, folder, levels - 1, &here, error);
+    }
+    *found |= here;
     free(list[i]);
   }
   free(list);
@@ -95,10 +101,10 @@ bool report_add(struct report *report, const char *path, struct error *error) {
     return report_read_costs(report, path, error);
   }
   if (!add_folder(report, path, &found, error)) return false;
-  if (!found && !add_folders(report, path, &found, error)) return false;
+  if (!found && !add_folders(report, path, LEVELS, &found, error)) return false;
   return found ? true
                : fail(error,
-                      "neither %s nor a folder in it has results.h5, stages.jsonl or log.jsonl; name what "
+                      "neither %s nor a folder in it, or in these, has results.h5, stages.jsonl or log.jsonl; name what "
                       "evaluate or train wrote with --output",
                       path);
 }

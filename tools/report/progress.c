@@ -151,16 +151,6 @@ static bool put_points(struct report_page *page, const struct report_training *t
   return report_put_table(page, &table, error);
 }
 
-/* A value that is no metric: only its trainer knows whether more is better. */
-static double best_of(const struct report_stage *stage) {
-  double best = NAN, sign = 0;
-  for (size_t m = 0; m < METRICS; m++)
-    if (!strcmp(metric_list[m].name, stage->metric)) sign = metric_list[m].sign;
-  if (sign == 0) return stage->selected;
-  for (size_t i = 0; i < stage->validation.count; i++) best = fmax(best, sign * stage->validation.y[i]);
-  return sign * best;
-}
-
 /* The last validation and the best, of every stage. */
 static bool put_stages(struct report_page *page, struct error *error) {
   struct report *report = page->report;
@@ -183,7 +173,7 @@ static bool put_stages(struct report_page *page, struct error *error) {
       tabular_text(&table, row, 1, score_of(report->arena, training->stage[s].metric));
       tabular_number(&table, row, 2, (double)points->count, 0);
       tabular_number(&table, row, 3, points->count ? points->y[points->count - 1] : NAN, 5);
-      tabular_number(&table, row, 4, best_of(&training->stage[s]), 5);
+      tabular_number(&table, row, 4, report_stage_best(&training->stage[s]), 5);
       if (!isnan(training->stage[s].gamma)) tabular_number(&table, row, 5, training->stage[s].gamma, 2);
     }
   return report_put_table(page, &table, error);
@@ -193,7 +183,7 @@ bool report_put_trainings(struct report_page *page, struct error *error) {
   struct report *report = page->report;
   if (!report->trainings) return true;
   report_heading(page, 2, "trainings", "Trainings");
-  if (!put_stages(page, error)) return false;
+  if (!put_stages(page, error) || !report_put_together(page, error)) return false;
   for (size_t t = 0; t < report->trainings; t++) {
     const struct report_training *training = &report->training[t];
     if (!put_validations(page, training, t + 1, error) ||

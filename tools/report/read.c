@@ -387,6 +387,9 @@ static const struct chooser *chooser_of(const char *sampler) {
   static const struct chooser rows[] = {{"policy", "evaluate", "policy", "seed_policy"},
                                         {"fixed_mask", "sampler", "mask", "seed_mask"},
                                         {"learned_mask", "sampler", "mask", "seed_mask"},
+                                        {"straight_through", "sampler", "mask", "seed_mask"},
+                                        {"straight_through_best", "sampler", "mask", "seed_mask"},
+                                        {"suno", "sampler", "mask", "seed_mask"},
                                         {"tau_step", "sampler", "tau_step", "seed_tau_step"},
                                         {"tau_step_best", "sampler", "tau_step", "seed_tau_step"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

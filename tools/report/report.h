@@ -89,12 +89,14 @@ struct report_points {
 struct report_stage {
   const char *name, *metric, *unit; /* metric: or another value's name, of a method that has no score; unit: what x counts */
   struct report_points validation, reward;
+  double seconds, bytes; /* of learning, by the log's speeds; of the device's memory; 0: not known */
   double gamma, selected; /* of a policy; the validation that its trainer selected last. NaN: none */
   uint32_t *choices; /* [steps][actions]: validation scans that chose the action at this step; NULL: not known */
   size_t steps, actions;
 };
 struct report_training {
   const char *path, *method;
+  const char *scene, *device, *version; /* of the first stage; of the last; NULL: not known */
   struct report_stage stage[REPORT_STAGES];
   size_t stages;
   double initial_lines; /* the last policy's; NaN: none */
@@ -220,6 +222,9 @@ bool report_check_rows(const struct report *report, const struct report_config *
 bool report_put_sheets(struct report_page *page, size_t set, struct error *error);
 bool report_put_choices(struct report_page *page, const struct report_training *training, size_t number,
                         struct error *error);
+/* The best validation of a stage; NaN: none is known. */
+double report_stage_best(const struct report_stage *stage);
+bool report_put_together(struct report_page *page, struct error *error); /* several trainings; nothing of one */
 bool report_put_trainings(struct report_page *page, struct error *error);
 bool report_put_costs(struct report_page *page, struct error *error);
 bool report_put_origins(struct report_page *page, struct error *error);

@@ -5,6 +5,7 @@
 #include "systems/data/patients.h"
 #include "systems/methods/method.h"
 #include "systems/sampling/geometry.h"
+#include "systems/sampling/samplers.h"
 #include "tools/report/csv.h"
 
 #include <math.h>
@@ -224,8 +225,9 @@ static bool is_stored(const char *path) {
 /* What was trained with which seed, so that a report tells spread between seeds from that between slices. */
 static bool store_seeds(struct store *store, const struct options *options, struct error *error) {
   const char *samplers = options->evaluate.samplers, *mask = options->sampler.mask;
-  bool masked =
-      is_stored(mask) && (option_has(samplers, "fixed_mask") || option_has(samplers, "learned_mask"));
+  bool masked = false;
+  for (const struct sampler *sampler = sampler_list; sampler->name; sampler++)
+    masked |= is_stored(mask) && sampler_takes_mask(sampler->name) && option_has(samplers, sampler->name);
   bool steps = option_has(samplers, "tau_step") || option_has(samplers, "tau_step_best");
   return store_seed(store, "seed_policy", options->evaluate.policy, error) &&
          store_seed(store, "seed_mask", masked ? mask : "", error) &&
@@ -244,6 +246,7 @@ static bool store_group(struct store *store, const struct options *options, stru
     struct store *reconstructor;
     if (!store_open(&reconstructor, path, error)) return false;
     if (store_text(reconstructor, "origin_policy", with, sizeof with) ||
+        store_text(reconstructor, "origin_masks", with, sizeof with) ||
         store_text(reconstructor, "sampler", with, sizeof with))
       name = groups[GROUP_JOINT];
     store_close(reconstructor);

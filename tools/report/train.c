@@ -17,6 +17,7 @@ struct log {
   struct arena *arena;
   struct report_stage *stage;
   size_t room[2]; /* room for validations and for rewards */
+  double slices, worked; /* of an epoch; what is done of that which its speed counts */
   size_t lines, kinds; /* those that are objects, and those of them that say their kind */
 };
 
@@ -87,6 +88,23 @@ static void see_validation(struct log *log, const json_t *line, const char *coun
   if (json_number_of(line, one, &best) && best == x) log->stage->selected = y;
 }
 
+/* Adds the time since the last such line, by its speed: of what it counts itself (steps), else of the slices of its epochs. */
+static void add_seconds(struct log *log, const json_t *line, const char *kind) {
+  const char *key;
+  json_t *value;
+  double speed = 0, done, epoch;
+  bool counted = false;
+  json_object_foreach((json_t *)line, key, value) {
+    if (!ends_with(key, "_per_second") || !json_number_of(line, key, &speed)) continue;
+    counted = json_number_of(line, arena_text(log->arena, "%.*s", (int)(strlen(key) - strlen("_per_second")), key), &done);
+  }
+  if (!counted && !strcmp(kind, "update")) return; /* in the middle of an epoch */
+  if (!counted && json_number_of(line, "epoch", &epoch)) done = epoch * log->slices, counted = true;
+  if (!counted || !(speed > 0) || !(done > log->worked)) return;
+  log->stage->seconds += (done - log->worked) / speed;
+  log->worked = done;
+}
+
 /* Epochs of a reconstructor; looks and validations of others, over epochs where they say one, else over rollouts, updates
  * or steps. */
 static bool see_line(const json_t *line, void *context, struct error *error) {
@@ -97,6 +115,7 @@ static bool see_line(const json_t *line, void *context, struct error *error) {
   log->lines++;
   log->kinds += kind != NULL;
   if (!kind) return true;
+  add_seconds(log, line, kind);
   if (!strcmp(kind, "epoch") && json_number_of(line, "epoch", &x) && json_number_of(line, "val_ssim", &y))
     see_epoch(log, x, y);
   if (!strcmp(kind, "epoch") || !(counts = count_of(line, &x))) return true;
@@ -127,12 +146,14 @@ static void read_choices(struct store *store, struct arena *arena, struct report
 
 /* Reads what the checkpoint says of its scene and its choices; a missing or unreadable one leaves it unknown.
  */
-static void read_checkpoint(struct report *report, struct report_training *training,
-                            struct report_stage *stage, const char *folder) {
-  enum { SCENE_MOST = 1 << 16 };
+static void read_checkpoint(struct report *report, struct report_training *training, struct log *log,
+                            const char *folder) {
+  enum { SCENE_MOST = 1 << 16, WORD = 256 };
+  struct report_stage *stage = log->stage;
   struct store *store;
   struct error error;
-  char *scene = arena_new(report->arena, SCENE_MOST);
+  char *scene = arena_new(report->arena, SCENE_MOST), *device = arena_new(report->arena, WORD),
+       *version = arena_new(report->arena, WORD);
   const char *path = arena_text(report->arena, "%s/last.h5", folder), *method;
   if (!file_is_there(path)) return;
   if (!store_open(&store, path, &error)) {
@@ -142,9 +163,14 @@ static void read_checkpoint(struct report *report, struct report_training *train
   if (store_text(store, "scene", scene, SCENE_MOST) &&
       (method = scene_value(scene, "train", "method", report->arena))) {
     training->method = method;
+    if (!training->scene) training->scene = scene; /* a later stage says what its round made of some options */
     stage->gamma =
         store_number(store, "scan_initial_lines", &training->initial_lines) ? method_gamma(scene) : NAN;
   }
+  if (store_text(store, "device", device, WORD)) training->device = device;
+  if (store_text(store, "version", version, WORD)) training->version = version;
+  store_number(store, "training_slices", &log->slices);
+  if (!store_number(store, "device_bytes", &stage->bytes)) stage->bytes = 0;
   read_choices(store, report->arena, stage);
   store_close(store);
 }
@@ -178,8 +204,18 @@ static bool add_stage(struct report *report, struct report_training *training, c
   stage->unit = "";
   stage->metric = "ssim";
   stage->gamma = stage->selected = NAN;
-  read_checkpoint(report, training, stage, folder);
+  read_checkpoint(report, training, &log, folder);
   return json_lines(path, true, see_line, &log, error) && check_log(&log, path, error);
+}
+
+/* A value that is no metric: only its trainer knows whether more is better. */
+double report_stage_best(const struct report_stage *stage) {
+  double best = NAN, sign = 0;
+  for (size_t m = 0; m < METRICS; m++)
+    if (!strcmp(metric_list[m].name, stage->metric)) sign = metric_list[m].sign;
+  if (sign == 0) return stage->selected;
+  for (size_t i = 0; i < stage->validation.count; i++) best = fmax(best, sign * stage->validation.y[i]);
+  return sign * best;
 }
 
 /* ---- stages -------------------------------------------------------------------------------------------- */

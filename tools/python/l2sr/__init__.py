@@ -13,11 +13,13 @@ from gymnasium.envs.registration import registry as _registry
 
 from ._arrays import Array
 from ._binding import library as _library
+from ._plugin import Batch
+from .callbacks import Callbacks
 from .files import export, read
 from .learning import evaluate, train
 from .vector import Env, VectorEnv
 
-__all__ = ["Array", "Env", "VectorEnv", "evaluate", "export", "read", "train"]
+__all__ = ["Array", "Batch", "Callbacks", "Env", "VectorEnv", "evaluate", "export", "read", "train"]
 __version__: str = _library.l2sr_version().decode()
 
 for _body in ("knee_x4", "knee_x8", "brain_x8", "brain_x16", "radial_x4", "radial_x8"):

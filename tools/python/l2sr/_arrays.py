@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 CPU, CUDA = 1, 2  # DLDeviceType
-_KINDS = {"i": 0, "u": 1, "f": 2}  # DLDataTypeCode
+_KINDS = {"i": 0, "u": 1, "f": 2, "c": 5}  # DLDataTypeCode
 _READ_ONLY = 1
 
 
@@ -110,7 +110,10 @@ class Array:
     environments are closed. `device` is DLPack's pair, as `__dlpack_device__` has it.
     """
 
-    def __init__(self, address: int, shape: tuple[int, ...], dtype: Any, owner: Any, cuda: int | None = None) -> None:
+    def __init__(
+        self, address: int, shape: tuple[int, ...], dtype: Any, owner: Any, cuda: int | None = None, writable: bool = False
+    ) -> None:
+        self._writable = writable  # what is given to a program's function
         self.shape, self.dtype, self.address = shape, np.dtype(dtype), address
         self.device = (CPU, 0) if cuda is None else (CUDA, cuda)
         self._owner = owner
@@ -133,7 +136,7 @@ class Array:
         memory: Any = (ctypes.c_uint8 * self.nbytes).from_address(self.address)
         memory.owner = self._owner
         view: np.ndarray[Any, Any] = np.frombuffer(memory, self.dtype).reshape(self.shape)
-        view.flags.writeable = False
+        view.flags.writeable = self._writable
         if dtype is not None and np.dtype(dtype) != self.dtype:
             return view.astype(dtype)
         return view.copy() if copy else view
@@ -172,7 +175,7 @@ class Array:
         deleter = ctypes.cast(_delete, ctypes.c_void_p).value
         managed: _Legacy | _Versioned
         if versioned:
-            managed = _Versioned(major=1, minor=0, deleter=deleter, flags=_READ_ONLY, tensor=tensor)
+            managed = _Versioned(major=1, minor=0, deleter=deleter, flags=0 if self._writable else _READ_ONLY, tensor=tensor)
         else:
             managed = _Legacy(tensor=tensor, deleter=deleter)
         address = ctypes.addressof(managed)

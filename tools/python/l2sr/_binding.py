@@ -48,6 +48,38 @@ class Slices(Sized):
 
 
 STOP = ctypes.CFUNCTYPE(c_int, c_void_p)
+FAULT = 1024
+
+
+class Batch(ctypes.Structure):
+    _fields_ = [
+        ("bytes", c_size_t),
+        ("place", c_int),
+        ("device", c_int),
+        ("context", c_void_p),
+        ("queue", c_void_p),
+        *((name, c_size_t) for name in ("scans", "height", "width", "actions", "coils")),
+        *((name, c_void_p) for name in ("observation", "acquired", "kspace", "maps", "image", "target", "result")),
+        ("slice", POINTER(c_uint32)),
+        ("path", POINTER(c_char_p)),
+        ("number", POINTER(c_size_t)),
+        ("fault", c_void_p),
+    ]
+
+
+CALLBACK = ctypes.CFUNCTYPE(c_int, POINTER(Batch), c_void_p)
+
+
+class Callbacks(Sized):
+    _fields_ = [
+        ("bytes", c_size_t),
+        ("name", c_char_p),
+        ("place", c_int),
+        ("reconstruct", CALLBACK),
+        ("metric", CALLBACK),
+        ("context", c_void_p),
+    ]
+
 
 
 class Config(Sized):
@@ -71,6 +103,7 @@ class Config(Sized):
         ("scoring", c_int),
         ("stop", STOP),
         ("stop_context", c_void_p),
+        ("callbacks", POINTER(Callbacks)),
     ]
 
 
@@ -133,13 +166,16 @@ class Run(Sized):
 INVALID = ("error", "ignore", "mask")
 AUTORESET = ("disabled", "same_step", "next_step")
 SCORING = ("end", "every_step", "never")
-ELEMENTS = ("uint8", "uint32", "float16", "float32")
-METRICS = ("ssim", "ssim_uniform", "psnr", "psnr_unclamped", "nmse", "mse")
+PLACES = ("host", "opencl", "cuda")
+ELEMENTS = ("uint8", "uint32", "float16", "float32", "complex64")
+_METRICS = ("ssim", "ssim_uniform", "psnr", "psnr_unclamped", "nmse", "mse")
+METRICS = (*_METRICS, "callback")
 ARRAYS = (
     *("observation", "observation_mean", "observation_std", "standardised", "free", "acquired", "reward", "done"),
     *("step", "slice", "scan", "action", "reconstruction", "target"),
-    *METRICS,
-    *("final_observation", "final_standardised", "final_free"),
+    *_METRICS,
+    *("final_observation", "final_standardised", "final_free", "callback", "kspace", "maps"),
+    *("final_target", "final_acquired", "final_reconstruction"),
 )
 
 LINE = ctypes.CFUNCTYPE(None, c_int, c_char_p, c_void_p)
@@ -239,6 +275,7 @@ BAD_FILE, STOPPED = 3, 9
 _WORDS = {
     "struct l2sr_config": "the call",
     "--resume": "resume=True",
+    "--plugin FILE.py (or FILE.so)": "callbacks=l2sr.Callbacks(reconstruct=..., metric=...)",
     "another train.output": "another output",
     "l2sr_env_open": "VectorEnv",
     "l2sr_env_send": "step_async",
@@ -248,7 +285,7 @@ _WORDS = {
     "L2SR_RESET_SAME_STEP": "SAME_STEP",
 }
 _NAME = re.compile(
-    r"(?<![\w./-])(?:struct l2sr_config|--resume|another train\.output|l2sr_env_\w+|L2SR_FREE|L2SR_INVALID_MASK|"
+    r"(?<![\w./-])(?:struct l2sr_config|--resume|--plugin FILE\.py \(or FILE\.so\)|another train\.output|l2sr_env_\w+|L2SR_FREE|L2SR_INVALID_MASK|"
     r"L2SR_RESET_SAME_STEP)"
     r"(?![\w/-]|\.\w)"
 )

@@ -13,6 +13,7 @@ import numpy as np
 from . import _binding as binding
 from . import _values as values
 from ._values import Path
+from .callbacks import Given, callbacks_of
 
 Scene = Union[Path, Mapping[str, Any], None]
 Overrides = Union[Mapping[str, Any], Iterable[str], None]
@@ -216,6 +217,7 @@ def make_config(
     policy: Path | None = None,
     split: str | None = None,
     samplers: str | Sequence[str] | None = None,
+    callbacks: Given = None,
 ) -> tuple[binding.Config, list[Any]]:
     """The structure, and what must live as long as it is read."""
     lines = [] if split is None else [b"data.split=" + values.name_bytes("split", split)]
@@ -233,5 +235,9 @@ def make_config(
     if metrics is not None:
         config.metrics = values.names_bytes("metrics", metrics)
     keep = _set_data(config, data, volumes)
+    functions = callbacks_of(callbacks)
+    if functions is not None:
+        config.callbacks = ctypes.pointer(functions.structure())
+        keep.append(functions)  # which the library calls as long as it has something open
     binding.check_program()
     return config, keep

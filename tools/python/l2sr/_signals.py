@@ -158,6 +158,16 @@ class _Actions:
 _actions = _Actions()
 
 
+@contextlib.contextmanager
+def outside() -> Iterator[None]:
+    """A function of the program's that the library calls: what a signal's handler raises there comes to it at once."""
+    before, _thread.outside = _thread.outside, True
+    try:
+        yield
+    finally:
+        _thread.outside = before
+
+
 class Calls:
     """Around calls of the library that call back or take long: what handlers of signals and callbacks raise meanwhile is
     raised at its end. `opens`: they may load a driver."""

@@ -16,6 +16,7 @@ from ._binding import check, library
 from ._config import Data, Overrides, Scene, make_config
 from ._signals import Calls, has_kept, keep
 from ._values import Path
+from .callbacks import Given
 
 Record = Callable[[dict[str, Any]], Any]
 
@@ -36,6 +37,7 @@ def train(
     overrides: Overrides = None,
     resume: bool = False,
     record: Record | None = None,
+    callbacks: Given = None,
 ) -> dict[str, Any]:
     """Trains what train.method of the scene names, as `l2sr train`: on the splits train and val of the folder `data`.
 
@@ -43,13 +45,15 @@ def train(
     leaves a checkpoint and ends with that exception; `resume=True` goes on with it: a policy from that moment, a
     reconstructor from its last whole epoch.
 
+    `callbacks`: `l2sr.Callbacks`, or the path of a Python file that defines their functions, for a scene that names them.
+
     Returns {"output": the folder with checkpoints and log, "records": this call's lines, "columns": the numbers in them
     as arrays by name}.
     """
     values.function("record", record)
     if data is not None and not values.is_path(data):
         raise ValueError("training reads the splits train and val of a folder; give data as its path, in place of an array")
-    config, _ = make_config(scene, device=device, data=data, overrides=overrides)
+    config, functions = make_config(scene, device=device, data=data, overrides=overrides, callbacks=callbacks)
     records: list[dict[str, Any]] = []
 
     def tell(line: bytes) -> None:
@@ -72,6 +76,7 @@ def train(
         if code != binding.STOPPED:  # else for what is kept
             check(code, config)
     check(code, config)
+    del functions  # they lived while the library called them
     return {"output": None if folder is None else os.fsdecode(folder), "records": records, "columns": _columns(records)}
 
 
@@ -137,11 +142,12 @@ def evaluate(
     reconstructor: Path | None = None,
     policy: Path | None = None,
     split: str | None = None,
+    callbacks: Given = None,
 ) -> dict[str, Any]:
     """Scans every slice by every sampler at every setting and scores it, as `l2sr evaluate`; writes no files.
 
     samplers: names, as "random,policy"; None: the scene's. split: of the folder `data`; None: the scene's, "test" unless
-    it says another. `data` may be an array, as VectorEnv takes it.
+    it says another. `data` may be an array, as VectorEnv takes it; `callbacks` are as `train` takes them.
 
     KeyboardInterrupt ends it after the batch of world.envs scans that is under way.
 
@@ -160,6 +166,7 @@ def evaluate(
         policy=policy,
         split=split,
         samplers=samplers,
+        callbacks=callbacks,
     )
     table = ctypes.c_void_p()
 

@@ -21,6 +21,7 @@ from ._scans import Scans
 from ._signals import Calls
 from ._spaces import Action, Actions, batch_box
 from ._values import Path
+from .callbacks import Given
 
 _MODES = {
     AutoresetMode.DISABLED: "disabled",
@@ -77,6 +78,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         metrics: names of metrics for info, as "ssim,psnr"; None: the scene's evaluate.metrics. The reward's is one too.
         reconstructor: a checkpoint, by which scans are scored; None: the scene's, else the zero-filled image.
         policy: a checkpoint for `decide("policy")`.
+        callbacks: `l2sr.Callbacks`, functions that reconstruct and score the scans of scenes that name them; or the path of
+            a Python file that defines these.
         copy: True: every step returns arrays of the caller's own. False: observations and masks are views of pinned
             memory, which the next step changes; final_obs and its mask are such views, which the next end of scans
             changes. Without mask_in_observation final_obs is one array of all environments then, in place of an object
@@ -117,6 +120,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         metrics: str | Sequence[str] | None = None,
         reconstructor: Path | None = None,
         policy: Path | None = None,
+        callbacks: Given = None,
         copy: bool = True,
         convert: Callable[[Array], Any] | None = None,
         cuda: bool = False,
@@ -141,6 +145,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             metrics=metrics,
             reconstructor=reconstructor,
             policy=policy,
+            callbacks=callbacks,
             split=split if data is None or values.is_path(data) else None,
         )
         config.envs = num_envs
@@ -148,6 +153,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         config.invalid = binding.choice("invalid", invalid, binding.INVALID)
         config.scoring = binding.choice("scoring", scoring, binding.SCORING)
         self.scans = Scans(config, keep)
+        self._kept = keep if callbacks is not None else []
         self.closed = False
         self.num_envs, self.render_mode, self.autoreset_mode = num_envs, render_mode, mode
         self.metadata = {**self.metadata, "autoreset_mode": mode}

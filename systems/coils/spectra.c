@@ -1,4 +1,4 @@
-#include "systems/scan/spectra.h"
+#include "systems/coils/spectra.h"
 
 #include "kernels/kernels.h"
 

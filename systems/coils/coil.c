@@ -1,4 +1,4 @@
-#include "systems/scan/coil.h"
+#include "systems/coils/coil.h"
 
 static size_t samples_of(const struct coil_plan *plan) {
   return plan->coils * plan->height * plan->width;

@@ -1,10 +1,10 @@
-/* The k-space of every coil of a slice as it was measured: its coil images, which systems/scan/coil.h leaves on
+/* The k-space of every coil of a slice as it was measured: its coil images, which systems/coils/coil.h leaves on
  * the device, cropped and padded as the image is (PROTOCOL 1.2), transformed again. Where nothing is cropped
  * that is the file's own k-space up to rounding. */
 #ifndef L2SR_SYSTEMS_SPECTRA_H
 #define L2SR_SYSTEMS_SPECTRA_H
 
-#include "systems/scan/coil.h"
+#include "systems/coils/coil.h"
 
 struct spectra {
   struct device *device;

@@ -1,0 +1,24 @@
+/* The sum of a network's gradients over all shards, on every rank (engine/base/shards.h): on each the tree over those that
+ * it holds, then between ranks the tree goes on. Neighbours exchange halves, quarters ... of the gradient, and each adds
+ * what it keeps (reduce-scatter); then the sums go the same way back (gather). Sums are a kernel's: MPI's own reductions
+ * choose their order. */
+#ifndef L2SR_ENGINE_RANK_SUM_H
+#define L2SR_ENGINE_RANK_SUM_H
+
+#include "engine/graph/graph.h"
+
+struct rank_sum {
+  const struct graph *graph;
+  cl_mem others;       /* half of a gradient */
+  cl_mem pinned;       /* the host's memory, mapped to `gradient` and behind it to `taken` */
+  float *gradient, *taken;
+};
+
+/* The graph owns its parameters and is planned to train. Alone it takes nothing. */
+bool rank_sum_open(struct rank_sum *sum, const struct graph *graph, struct error *error);
+void rank_sum_close(struct rank_sum *sum); /* also where it is not open */
+/* The gradients of shards that are held become one, the same on every rank: the first `elements` of the buffer. With
+ * others it waits for the device and for them. */
+void rank_sum_run(struct rank_sum *sum);
+
+#endif

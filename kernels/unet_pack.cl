@@ -1,0 +1,53 @@
+/* Weights of all layers of a fused U-Net as fragments of matrix instructions (kernels/unet.cl), in one launch: of each
+ * chunk, step and slice of outputs a lane's two words, which are pairs of channels of the two slices of that step.
+ *
+ * `table` has sixteen words a layer: its first word, words, kind, slices at a time, steps of a chunk, slices of
+ * outputs, where its parameter starts after `values_at`, channels of the first input, slices of that, channels of the second, channels
+ * of the convolution's output, slices of that. Kinds: 0 convolution, [out][in][9]; 1 its data gradient, where inputs and outputs
+ * are exchanged and taps turned around; 2 transposed convolution, [in][out][4], four outputs side by side; 3 its data
+ * gradient, four inputs one after the other. */
+#ifdef L2SR_MATRIX
+
+#define FIELDS 16
+
+/* The channel that the padded channel `place` of joined inputs is; -1: none. */
+INLINE int input_of(__global const uint *facts, uint place) {
+  uint own = facts[7], slices = facts[8], second = facts[9];
+  if (place < 8u * slices) return place < own ? (int)place : -1;
+  place -= 8u * slices;
+  return place < second ? (int)(own + place) : -1;
+}
+
+/* The weight from channel k of what comes to channel n of what leaves, at a tap, both padded. */
+INLINE float weight_of(__global const float *values, __global const uint *facts, uint k, uint n, uint tap) {
+  uint kind = facts[2], inputs = facts[7] + facts[9], outputs = facts[10], padded = 8u * facts[11];
+  bool turned = kind & 1u;
+  uint sub = kind == 2u ? n / padded : k / padded;
+  if (kind == 2u) n %= padded;
+  if (kind == 3u) k %= padded;
+  int in = input_of(facts, turned ? n : k);
+  uint out = turned ? k : n;
+  if (in < 0 || out >= outputs) return 0.0f;
+  if (kind >= 2u) return values[((uint)in * outputs + out) * 4u + sub];
+  return values[(out * inputs + (uint)in) * 9u + (turned ? 8u - tap : tap)];
+}
+
+__kernel void unet_pack(__global const float *restrict values, __global const uint *restrict table,
+                        __global uint *restrict weights, uint layers, uint values_at, uint weights_at,
+                        uint rows) {
+  uint at = (uint)get_global_id(0), layer = 0u;
+  if (at >= rows) return;
+  while (layer + 1u < layers && table[(layer + 1u) * FIELDS] <= at) layer++;
+  __global const uint *facts = table + layer * FIELDS;
+  uint word = at - facts[0], slices = facts[3], steps = facts[4], tiles = facts[5], taps = facts[2] < 2u ? 9u : 1u;
+  if (word >= facts[1]) return; /* padding between layers */
+  uint high = word & 1u, lane = word >> 1 & 31u, tile = word / 64u % tiles, step = word / 64u / tiles % steps;
+  uint chunk = word / 64u / tiles / steps, flat = 2u * step + high;
+  uint k = (chunk * slices + flat % slices) * 8u + 2u * (lane & 3u), n = tile * 8u + (lane >> 2);
+  __global const float *from = values + values_at + facts[6];
+  bool is_slice = flat < taps * slices;
+  float even = is_slice ? weight_of(from, facts, k, n, flat / slices) : 0.0f;
+  float odd = is_slice ? weight_of(from, facts, k + 1u, n, flat / slices) : 0.0f;
+  weights[weights_at + at] = pack(even, odd);
+}
+#endif

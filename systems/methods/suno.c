@@ -1,0 +1,520 @@
+/* SUNO (arXiv 2501.09799; PROTOCOL 4.2): every training slice has a mask of its own, of which one line after the other is
+ * exchanged for what is best for the slice; a scan takes the mask of the slice whose low frequencies are nearest. In turn
+ * with a reconstructor that learns on these masks. */
+#include "engine/base/hash.h"
+#include "engine/base/log.h"
+#include "engine/base/random.h"
+#include "systems/methods/fit.h"
+#include "systems/methods/method.h"
+#include "systems/methods/policy_task.h"
+#include "systems/sampling/geometry.h"
+#include "systems/scan/nearest.h"
+#include "systems/scan/observation.h"
+#include "systems/scan/oracle.h"
+#include "systems/scan/planned.h"
+#include "systems/scan/systems.h"
+
+#include <string.h>
+
+/* ---- its state ----------------------------------------------------------------------------------------- */
+
+struct suno {
+  struct nearest nearest;
+  struct planner planner; /* of validation scans */
+  size_t slices;
+  uint8_t *masks; /* [slices][actions]: room */
+  float *room;    /* for a number of each slice, or of each validation scan */
+};
+
+/* Places of its lists. */
+enum suno_list { SUNO_BEFORE, SUNO_LOOK, SUNO_START, SUNO_EXCHANGE, SUNO_LOG, SUNO_RESTART, SUNO_VALIDATE, SUNO_SCORES, SUNO_SAVE };
+
+static struct suno *suno_of(const struct training *training) {
+  return training_own(training, sizeof(struct suno));
+}
+
+/* Not simulation_set: masks are not the scans' own. */
+static const struct sampler sampler_exchanged = {
+    .name = "suno", .doc = "the line that is best for a slice", .kind = SAMPLER_ORACLE};
+
+/* ---- systems ------------------------------------------------------------------------------------------- */
+
+static void run_look(struct world *world, void *context) {
+  nearest_scale(world, suno_of(context)->nearest.image, 0, world_rows(world, TABLE_ENV));
+}
+
+static const struct system look_low = {.name = "look_low",
+                                       .doc = "what the initial lines show of every slice, for the dictionary",
+                                       .reads = SET(ENV_magnitude),
+                                       .kernels = {"nearest_scale"},
+                                       .run = run_look};
+
+/* The place of the running unit among a mask's lines. */
+static uint32_t place_of(const struct training *training) {
+  return (uint32_t)(training->done % training->acquisition.budget);
+}
+
+static void run_take_away(struct world *world, void *context) {
+  kernel_run(world_kernels(world), "suno_take_away", world_rows(world, TABLE_ENV),
+             ARGS(world_inout(world, ENV_mask), arg_unnamed(world_inout(world, ENV_rank)), world_in(world, SCENE_initial),
+                  arg_u32(place_of(context))));
+}
+
+static const struct system take_away = {.name = "take_away",
+                                        .doc = "take a line of every mask away",
+                                        .reads = SET(ENV_mask) | SET(ENV_rank) | SET(SCENE_initial),
+                                        .writes = SET(ENV_mask) | SET(ENV_rank),
+                                        .kernels = {"suno_take_away"},
+                                        .run = run_take_away};
+
+static void run_swap(struct world *world, void *context) {
+  const struct training *training = context;
+  float tie, least;
+  oracle_tie(&training->train.simulation, &tie, &least);
+  kernel_run(world_kernels(world), "suno_swap", world_rows(world, TABLE_ENV),
+             ARGS(world_in(world, CANDIDATE_quality), world_in(world, ENV_action), arg_unnamed(world_in(world, ENV_rank)),
+                  world_inout(world, ENV_mask), arg_unnamed(world_inout(world, ENV_quality)),
+                  arg_u32(place_of(training)), arg_f32(tie), arg_f32(least)));
+}
+
+static const struct system swap_lines = {.name = "swap_lines",
+                                         .doc = "the best line instead, or the same again",
+                                         .reads = SET(CANDIDATE_quality) | SET(ENV_action) | SET(ENV_rank) |
+                                                  SET(ENV_mask) | SET(ENV_quality),
+                                         .writes = SET(ENV_mask) | SET(ENV_quality),
+                                         .kernels = {"suno_swap"},
+                                         .run = run_swap};
+
+static const struct system *const suno_systems[] = {&look_low, &take_away, &swap_lines, NULL};
+
+/* ---- lists --------------------------------------------------------------------------------------------- */
+
+static void fill_look(struct training *training, struct schedule *schedule) {
+  struct simulation *simulation = &training->train.simulation;
+  schedule_add(schedule, &system_reset, simulation);
+  simulation_add_observe(simulation, schedule);
+  schedule_add(schedule, &look_low, training);
+}
+
+static void fill_exchange(struct training *training, struct schedule *schedule) {
+  schedule_add(schedule, &take_away, training);
+  oracle_add(&training->train.simulation, schedule, false);
+  schedule_add(schedule, &swap_lines, training);
+}
+
+static const struct metric *metric_of(const struct training *training) {
+  return &metric_list[training->options->reward.metric];
+}
+
+static void fill_validate(struct training *training, struct schedule *schedule) {
+  struct simulation *simulation = &training->validation.simulation;
+  simulation_add_restart(simulation, schedule);
+  schedule_add(schedule, &system_reset, simulation);
+  planner_add(simulation, &planner_nearest, schedule);
+  simulation_add_observe(simulation, schedule);
+  simulation_add_reconstruct(simulation, schedule);
+  schedule_add(schedule, metric_of(training)->system, simulation);
+}
+
+/* What the host does between lists. */
+static const struct system load_initial = {.name = "load_initial",
+                                           .doc = "the initial lines",
+                                           .writes = SET(SCENE_initial),
+                                           .loads = true},
+                           load_masks = {.name = "load_masks",
+                                         .doc = "masks that exchanges start from",
+                                         .writes = SET(ENV_mask)},
+                           save_quality = {.name = "save_quality",
+                                           .doc = "what the masks are worth, for the log",
+                                           .reads = SET(ENV_quality)},
+                           save_scores = {.name = "save_scores", .doc = "scores of the validation scans"},
+                           save_masks = {.name = "save_masks", .doc = "the masks so far", .reads = SET(ENV_mask)};
+
+static const struct system *const log_rows[] = {&save_quality, NULL}, *const save_rows[] = {&save_masks, NULL},
+                           *const start_rows[] = {&load_masks, NULL};
+
+static void fill_scores(struct training *training, struct schedule *schedule) {
+  schedule_add(schedule, &save_scores, NULL)->reads = SET(metric_of(training)->env);
+}
+
+/* ---- data ---------------------------------------------------------------------------------------------- */
+
+/* Slices stand side by side, so that candidates of several fill the network's passes. */
+static struct simulation_plan plan_train(const struct options *options, size_t slices) {
+  const struct observation *observation = observation_chosen(options);
+  component_set cells = observation->cells ? SET(SCENE_cells) : 0;
+  return (struct simulation_plan){.slices = slices,
+                                  .envs = slices,
+                                  .together = slices,
+                                  .coils = 1,
+                                  .network = true,
+                                  .deciders = DECIDES_ORACLE,
+                                  .columns = SET(SLICE_image) | observation->kspace | cells};
+}
+
+static struct simulation_plan plan_validation(const struct options *options, size_t slices) {
+  size_t envs = options->world.envs < slices ? options->world.envs : slices;
+  return (struct simulation_plan){.slices = slices,
+                                  .envs = envs,
+                                  .together = envs,
+                                  .coils = 1,
+                                  .metrics = metric_list[options->reward.metric].name,
+                                  .network = true};
+}
+
+static struct simulation_plan plan(const struct training *training, const struct split *split, size_t slices) {
+  return (split == &training->validation ? plan_validation : plan_train)(&split->options, slices);
+}
+
+static void set_candidates(struct options *options) {
+  options->sampler.candidates = 0;
+}
+
+static bool describe(struct training *training, struct error *error) {
+  return training_describe_split(training, &training->train, &sampler_exchanged, error) &&
+         training_describe_split(training, &training->validation, &sampler_exchanged, error);
+}
+
+static bool load(struct training *training, struct split *split, struct error *error) {
+  (void)error;
+  split->simulation.sampler = &sampler_exchanged;
+  split->simulation.acquisition = training->acquisition;
+  split->simulation.steps = acquisition_steps(&training->acquisition);
+  return true;
+}
+
+/* ---- options ------------------------------------------------------------------------------------------- */
+
+static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
+                  uint32_t rounds, struct error *error) {
+  (void)device, (void)rounds, (void)acquisition;
+  if (options->network.input != INPUT_MAGNITUDE)
+    return fail_usage(error, "train.method is suno, which looks at magnitudes, and network.input is complex; set it to "
+                             "magnitude");
+  return geometry_chosen(options)->columns ||
+         fail_usage(error, "train.method is suno, which exchanges lines, and acquisition.geometry is %s; set it to lines, or "
+                           "train.method to lbcs",
+                    geometry_chosen(options)->name);
+}
+
+/* ---- masks to start from ------------------------------------------------------------------------------- */
+
+/* Draws a mask's lines one after the other by weight, of those that are free. */
+static void draw_mask(const struct training *training, const uint32_t *weight, uint32_t slice, uint8_t *mask) {
+  const struct acquisition *scan = &training->acquisition;
+  acquisition_initial(scan, mask);
+  for (uint32_t t = 0; t < scan->budget; t++) {
+    uint64_t total = 0, before = 0;
+    for (size_t i = 0; i < scan->shape.actions; i++)
+      total += mask[i] || scan_shape_is_padded(&scan->shape, i) ? 0 : weight[i];
+    uint64_t at = (uint64_t)random_words(training->options->world.seed, STREAM_MASK, slice, t).word[0] * total >> 32;
+    for (size_t i = 0; i < scan->shape.actions; i++) {
+      uint64_t own = mask[i] || scan_shape_is_padded(&scan->shape, i) ? 0 : weight[i];
+      if (at >= before && at < before + own) {
+        mask[i] = 1;
+        break;
+      }
+      before += own;
+    }
+  }
+}
+
+static bool draw_masks(struct training *training, struct error *error) {
+  struct suno *suno = suno_of(training);
+  const struct acquisition *scan = &training->acquisition;
+  struct arena *arena = arena_open();
+  uint32_t *weight = ARENA_NEW(arena, uint32_t, scan->shape.actions);
+  const struct sampler *sampler = sampler_find("variable_density", error);
+  bool good = sampler && sampler_fill(sampler, training->options, scan, weight, error);
+  for (size_t i = 0; good && i < suno->slices; i++)
+    draw_mask(training, weight, (uint32_t)i, suno->masks + i * scan->shape.actions);
+  arena_close(arena);
+  return good;
+}
+
+static struct masks_setup masks_setup(const struct training *training, size_t scans) {
+  struct masks_setup setup = fit_masks_setup(training);
+  setup.batch = training->options->network.batch < scans ? training->options->network.batch : scans;
+  return setup;
+}
+
+/* A dictionary is of the training's slices. */
+static bool check_entries(const struct training *training, size_t entries, struct error *error) {
+  size_t slices = training->train.report.slices;
+  return entries == slices ||
+         fail(error, "it has masks of %zu slices, and data.path %s has %zu training slices; use the data that it was made of",
+              entries, training->options->data.path, slices);
+}
+
+/* Those of the stage that config names. */
+static bool read_masks(struct training *training, struct nearest *nearest, uint8_t **masks, struct error *error) {
+  const char *path = training->config.policy;
+  struct masks_setup setup = masks_setup(training, world_capacity(training->validation.simulation.world, TABLE_ENV));
+  if (!nearest_load(nearest, path, &setup, training->arena, masks, error) ||
+      !check_entries(training, nearest->entries, error))
+    return fail_in(error, "%s", path);
+  char hash[65];
+  hash_hex(*masks, nearest->entries * nearest->actions, hash);
+  training_made_from(training, "masks", hash);
+  return true;
+}
+
+static bool start_masks(struct training *training, struct error *error) {
+  struct suno *suno = suno_of(training);
+  struct nearest before = {0};
+  uint8_t *masks = NULL;
+  if (!training->config.policy) return draw_masks(training, error);
+  bool good = read_masks(training, &before, &masks, error);
+  if (good) memcpy(suno->masks, masks, before.entries * before.actions);
+  nearest_close(&before);
+  return good;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+static bool open_dictionary(struct training *training, struct error *error) {
+  struct suno *suno = suno_of(training);
+  size_t actions = training->acquisition.shape.actions,
+         envs = world_capacity(training->validation.simulation.world, TABLE_ENV);
+  struct masks_setup setup = masks_setup(training, envs);
+  suno->slices = training->train.report.slices;
+  suno->masks = arena_try_array(training->arena, suno->slices, actions);
+  suno->room = arena_try_array(training->arena, sizeof(float), suno->slices > envs ? suno->slices : envs);
+  if (!suno->masks || !suno->room) return fail_memory(error, "no host memory for masks of %zu slices", suno->slices);
+  suno->planner.own = &suno->nearest;
+  suno->planner.steps = 1;
+  training->validation.simulation.planner = &suno->planner;
+  return nearest_open(&suno->nearest, &setup, suno->slices, error) &&
+         planner_open(&suno->planner, &planner_nearest, &setup, error) && start_masks(training, error);
+}
+
+/* Both worlds' scans start from the initial lines; those of training slices then have masks of their own. */
+static bool put_masks(struct training *training, struct error *error) {
+  struct suno *suno = suno_of(training);
+  struct world *world = training_world(training);
+  struct arena *arena = arena_open();
+  uint8_t *initial = ARENA_NEW(arena, uint8_t, training->acquisition.shape.actions);
+  acquisition_initial(&training->acquisition, initial);
+  world_put(world, &load_initial, SCENE_initial, 0, 1, initial);
+  world_put(training->validation.simulation.world, &load_initial, SCENE_initial, 0, 1, initial);
+  simulation_restart(&training->train.simulation, 0, suno->slices);
+  training_run_list(training, SUNO_LOOK);
+  world_put(world, training_host(training, SUNO_START, 0), ENV_mask, 0, suno->slices, suno->masks);
+  arena_close(arena);
+  return device_finish(training->device, error);
+}
+
+static void count_units(struct training *training) {
+  const struct acquisition *scan = &training->acquisition;
+  size_t tried = scan_shape_choices(&scan->shape) - scan->initial_lines - scan->budget + 1;
+  training->wanted = (uint64_t)scan->budget * training->options->suno.passes;
+  training->each = training->log_every = training->save_every = training->options->suno.log_every;
+  training->work = (double)suno_of(training)->slices * (double)tried;
+  training->event_each = training->event_per = 1;
+  log_info("masks of %zu slices, each of %u initial and %u more lines: %.4g images for a pass", suno_of(training)->slices,
+           scan->initial_lines, scan->budget, training->work * scan->budget);
+}
+
+static bool open_search(struct training *training, struct error *error) {
+  (void)error;
+  count_units(training);
+  return true;
+}
+
+static void close_dictionary(struct training *training) {
+  struct suno *suno = suno_of(training);
+  planner_close(&suno->planner);
+  nearest_close(&suno->nearest);
+}
+
+static const struct task_network dictionary = {.open = open_dictionary, .close = close_dictionary, .begin = put_masks};
+
+/* ---- the task ------------------------------------------------------------------------------------------ */
+
+static void step(struct training *training) {
+  training->train.simulation.taken = training->acquisition.budget - 1;
+  training_run_list(training, SUNO_EXCHANGE);
+}
+
+static bool log_step(struct training *training, double values[TRAINING_VALUES], struct error *error) {
+  struct suno *suno = suno_of(training);
+  world_get(training_world(training), training_host(training, SUNO_LOG, 0), ENV_quality, 0, suno->slices, suno->room);
+  if (!device_finish(training->device, error)) return false;
+  for (size_t i = 0; i < suno->slices; i++) values[0] += (double)suno->room[i] / (double)suno->slices;
+  return true;
+}
+
+static void get_masks(const struct training *training) {
+  struct suno *suno = suno_of(training);
+  world_get(training_world(training), training_host(training, SUNO_SAVE, 0), ENV_mask, 0, suno->slices, suno->masks);
+}
+
+static bool validate(struct training *training, double values[TRAINING_VALUES], struct error *error) {
+  struct suno *suno = suno_of(training);
+  struct simulation *simulation = &training->validation.simulation;
+  const struct metric *metric = metric_of(training);
+  size_t slices = training->validation.report.slices, most = world_capacity(simulation->world, TABLE_ENV);
+  bool good = true;
+  get_masks(training);
+  device_write(training->device, suno->nearest.mask, 0, suno->slices * suno->nearest.actions, suno->masks);
+  for (size_t first = 0; good && first < slices; first += most) {
+    size_t envs = slices - first < most ? slices - first : most;
+    simulation_restart(simulation, (uint32_t)first, envs);
+    training_run_list(training, SUNO_VALIDATE);
+    world_get(simulation->world, training_host(training, SUNO_SCORES, 0), metric->env, 0, envs, suno->room);
+    good = device_finish(training->device, error) && simulation_check(simulation, error);
+    for (size_t i = 0; i < envs; i++) values[0] += (double)(metric->sign * suno->room[i]) / (double)slices;
+  }
+  return good;
+}
+
+static bool write_search(const struct training *training, struct store *store, struct error *error) {
+  struct suno *suno = suno_of(training);
+  get_masks(training);
+  return nearest_write(&suno->nearest, suno->masks, store, error);
+}
+
+static const char *const reads[] = {"data.", "import.", "acquisition.", "world.", "network.", "reconstruct.", "varnet.",
+                                    "reward.metric", "sampler.polynomial_power", NULL};
+
+static const struct log_value look_values[] = {
+    {"score", "%s/train", "the mean of the scene's metric over the training slices, each with its mask"}, {NULL, NULL, NULL}};
+
+static const struct log_curve curves[] = {
+    {"%s", "training, own masks", .logged = true, .value = 0},
+    {"%s", "validation, nearest masks", .validation = true},
+    {.up = NULL}};
+
+const struct task task_suno = {
+    .name = "masks",
+    .network = "suno",
+    .unit = "exchange",
+    .worked = "images",
+    .reads = reads,
+    .more = "suno.passes",
+    .advice = "name a reconstructor whose images are finite in learn.reconstructor",
+    .one_setting = true,
+    .bytes = sizeof(struct suno),
+    .networks = {&network_fixed_reconstructor, &dictionary},
+    .lists = {[SUNO_BEFORE] = {"restart", "before the first exchange",
+                               .in_training = offsetof(struct training, train.simulation.restart)},
+              [SUNO_LOOK] = {"look", "before the first exchange", .fill = fill_look},
+              [SUNO_START] = {"start", "before the first exchange", .host = true, .rows = start_rows},
+              [SUNO_EXCHANGE] = {"exchange", "for every line of the masks", .unit = true, .fill = fill_exchange},
+              [SUNO_LOG] = {"log", "for every line of the log", .host = true, .rows = log_rows},
+              [SUNO_RESTART] = {"restart", "before the scans of a validation", POLICY_RESTART},
+              [SUNO_VALIDATE] = {"validate", "one scan of every validation slice, with the nearest mask",
+                                 .validates = true, .fill = fill_validate},
+              [SUNO_SCORES] = {"scores", "after the scans of a part of the validation slices", .validates = true,
+                               .host = true, .fill = fill_scores},
+              [SUNO_SAVE] = {"checkpoint", "for every validation and checkpoint", .host = true, .rows = save_rows}},
+    .train = {"look", look_values, 1},
+    .validation = {"validation", policy_score_values, 1},
+    .scores = true,
+    .across = "lines that could be exchanged",
+    .curves = curves,
+    .set = set_candidates,
+    .plan = plan,
+    .check = check,
+    .describe = describe,
+    .load = load,
+    .open = open_search,
+    .step = step,
+    .log = log_step,
+    .validate = validate,
+    .write = write_search};
+
+/* ---- the reconstructor's part of a round --------------------------------------------------------------- */
+
+struct suno_round {
+  struct fitting fitting; /* first */
+  struct nearest nearest;
+  struct planner planner; /* of validation samples */
+  uint8_t *masks, *epoch; /* [slices][actions]: by slice; by sample */
+};
+
+static struct suno_round *round_of(const struct training *training) {
+  return training_own(training, sizeof(struct suno_round));
+}
+
+static bool open_round(struct training *training, struct error *error) {
+  struct suno_round *own = round_of(training);
+  struct masks_setup setup = fit_masks_setup(training);
+  own->planner.own = &own->nearest;
+  own->planner.steps = 1;
+  own->fitting.planner = training->validation.simulation.planner = &own->planner;
+  if (!read_masks(training, &own->nearest, &own->masks, error) ||
+      !planner_open(&own->planner, &planner_nearest, &setup, error))
+    return false;
+  own->epoch = arena_try_array(training->arena, own->nearest.entries, own->nearest.actions);
+  return own->epoch ? true : fail_memory(error, "no host memory for masks of %zu slices", own->nearest.entries);
+}
+
+static void close_round(struct training *training) {
+  struct suno_round *own = round_of(training);
+  planner_close(&own->planner);
+  nearest_close(&own->nearest);
+}
+
+static const struct task_network dictionary_of_round = {.open = open_round, .close = close_round};
+
+static const struct system load_plans = {
+    .name = "load_plans", .doc = "masks of the epoch's samples, those of their slices", .writes = SET(EPOCH_mask)};
+static const struct system *const plan_rows[] = {&load_plans, NULL};
+enum { ROUND_PLANS = FIT_SCORES + 1 };
+
+static bool begin_round(struct training *training, uint64_t epoch, struct error *error) {
+  struct suno_round *own = round_of(training);
+  const struct minibatches *batches = &own->fitting.train;
+  size_t actions = own->nearest.actions;
+  if (!fit_begin(training, epoch, error)) return false;
+  for (size_t i = 0; i < batches->slices; i++)
+    memcpy(own->epoch + i * actions, own->masks + batches->order.slice[i] * actions, actions);
+  world_put(training_world(training), training_host(training, ROUND_PLANS, 0), EPOCH_mask, 0, batches->slices, own->epoch);
+  return device_finish(training->device, error);
+}
+
+static void fill_draw(struct training *training, struct schedule *schedule) {
+  fit_add_plan(training, &planner_nearest, schedule);
+}
+
+static void note_masks(struct training *training, struct lists *lists, const char *stage, struct arena *arena) {
+  (void)training, (void)arena;
+  lists_note(lists, stage, "masks: those of the stage before");
+}
+
+static const char *const round_reads[] = {FIT_READS, "acquisition.", NULL};
+
+const struct task task_suno_round = {
+    FIT_TASK_OF(begin_round, note_masks),
+    .name = "reconstructor",
+    .reads = round_reads,
+    .onward = "learn.reconstructor",
+    .more = "alternate.epochs",
+    .one_setting = true,
+    .bytes = sizeof(struct suno_round),
+    .networks = {&network_learned_reconstructor, &dictionary_of_round},
+    .lists = {FIT_LISTS,
+              [FIT_DRAW] = {"nearest masks", "after every epoch", .validates = true, .fill = fill_draw},
+              [ROUND_PLANS] = {"plans", "before every epoch", .host = true, .rows = plan_rows}},
+    .validation = {"epoch", fit_epoch_values, 1 << EPOCH_VAL_LOSS},
+    .score = EPOCH_VAL_SSIM,
+    .check = fit_check,
+    .open = fit_open};
+
+/* ---- the method ---------------------------------------------------------------------------------------- */
+
+static void set(struct options *options, const struct task *task, uint32_t round) {
+  if (task == &task_suno_round) fit_set_round(options, round);
+}
+
+const struct method method_suno = {
+    .name = "suno",
+    .doc = "masks of training slices by exchanging their lines, which scans of similar slices take, in turn with a "
+           "reconstructor",
+    .paper = "SUNO, Gautam et al. 2025, arXiv:2501.09799",
+    .networks = "U-Net",
+    .systems = suno_systems,
+    .stages = {&task_reconstructor, &task_suno, &task_suno_round},
+    .alternates = true,
+    .set = set};

@@ -1,0 +1,104 @@
+#!/bin/sh
+# Several ranks: trainings of 1, 2 and 4 of them end in the same bytes, a rank that is killed ends all, and what was trained
+# until then goes on under another number of them; what is refused. ranks.sh L2SR
+set -u
+. "${0%/*}/setup.sh"
+if ! command -v mpirun >/dev/null || ! ldd "$l2sr" | grep -q 'libmpi'; then
+  echo "did not run: several ranks (no mpirun on the path, or l2sr was built without MPI)"
+  exit 0
+fi
+starts="mpirun --bind-to none --oversubscribe"
+mpirun --version | grep -q 'Open MPI' || starts=mpirun
+[ "$(id -u)" != 0 ] || [ "$starts" = mpirun ] || starts="$starts --allow-run-as-root"
+
+cat >scene.yaml <<'Y'
+data: {size: 32, path: data}
+acquisition: {acceleration: [8], horizon: [long]}
+network: {channels: 2, pools: 1}
+policy: {channels: 2, pools: 1, hidden: 8}
+world: {envs: 4}
+train: {epochs: 2, batch: 5, log_every: 2}
+learn: {scans: 12, steps: 72, validations: 1, log_every: 1}
+Y
+run "phantom" "$l2sr" phantom data --train 2 --val 1 --test 0 --slices 4 --size 32 --rows 32 --columns 32
+
+# numbers FOLDER: the log without its times, parameters' digests among it
+numbers() { sed 's/,"[a-z]*_per_second.*//' "$1/log.jsonl"; }
+
+# same METHOD FOLDER RANKS...: the log of a stage, of so many ranks what it is of one
+same() {
+  method=$1
+  stage=$1/$2
+  shift 2
+  run "$method by one rank" "$l2sr" train scene --set train.shards=8 --method "$method" --output "$method"
+  numbers "$stage" >one
+  for ranks; do
+    run "$method by $ranks ranks" $starts -n "$ranks" "$l2sr" train scene --method "$method" --output by_$ranks/$method
+    says err "rank 0 of $ranks waited for others"
+    tried=$((tried + 1))
+    numbers by_$ranks/$stage | cmp -s - one ||
+      complain "$method: $ranks ranks write other numbers than one: $(numbers by_$ranks/$stage | diff - one)"
+  done
+  tried=$((tried + 1))
+  grep -q '"parameters":"[0-9a-f]*"' one || complain "$method: its log has no digest"
+}
+same reconstructor . 2 4
+same l2s policy_1 2 4
+same loupe . 4
+no_part "trainings"
+
+# A rank is killed once there is a checkpoint; the launcher's own processes stay.
+what="a rank that is killed"
+tried=$((tried + 1))
+set -- train scene --epochs 400
+$starts -n 2 "$l2sr" "$@" --output killed >out 2>err &
+child=$!
+await tells killed/log.jsonl epoch 2
+kill -9 "$(pgrep -P $child -f "$l2sr" | sort -R | head -n 1)"
+wait $child && complain "$what: the others went on"
+tried=$((tried + 1))
+[ -s killed/last.h5 ] || complain "$what: there is no checkpoint"
+done=$(grep -c '"kind":"epoch"' killed/log.jsonl)
+tried=$((tried + 1))
+[ "$done" -lt 400 ] || complain "$what: it was killed after its end"
+epochs=$((done + 2))
+run "going on by 4 ranks" $starts -n 4 "$l2sr" train scene --epochs $epochs --output killed --resume
+says err 'going on from'
+run "never stopped" "$l2sr" train scene --set train.shards=8 --epochs $epochs --output whole
+tried=$((tried + 1))
+numbers whole >one
+numbers killed | cmp -s - one || complain "$what: it went on with other numbers than a training that was never stopped"
+
+run "one rank goes on too" "$l2sr" train scene --epochs $((epochs + 1)) --output killed --resume
+run "one more" "$l2sr" train scene --epochs $((epochs + 1)) --output whole --resume
+tried=$((tried + 1))
+numbers whole >one
+numbers killed | cmp -s - one || complain "$what: one rank went on with other numbers"
+
+# ends TEXT COMMAND...: it fails with a line of l2sr that holds the text
+ends() {
+  text=$1
+  what="$*"
+  shift
+  tried=$((tried + 1))
+  "$@" >out 2>err && complain "$what: it ended well"
+  grep '^l2sr: ' err | grep -qF -e "$text" || complain "$what: no line 'l2sr: ...' holds '$text'"
+}
+ends '3 ranks were started; there must be 1, 2, 4' $starts -n 3 "$l2sr" train scene --output refused
+ends 'train.method lbcs trains on one device (stage mask), and 2 ranks were started' $starts -n 2 "$l2sr" train scene \
+  --method lbcs --output refused
+ends '2 ranks were started, and train.shards is 1: a rank takes one at least; start 1 or fewer, or set it to 0' $starts -n 2 "$l2sr" train scene --set train.shards=1 \
+  --output refused
+ends "rank 1 on $(hostname) has the scene" $starts -n 1 "$l2sr" train scene --output other : -n 1 "$l2sr" train scene --seed 9 \
+  --output other
+ends 'srun --mpi=pmix l2sr train SCENE' env SLURM_STEP_NUM_TASKS=4 "$l2sr" train scene --output refused
+ends 'train.shards is 4, and what it goes on from has 8' "$l2sr" train scene --set train.shards=4 --epochs 900 --output whole \
+  --resume
+ends 'train.shards is 3; it must be 1, 2, 4 ... 64' "$l2sr" train scene --set train.shards=3 --output refused
+
+# --devices starts them itself; on a host of one device both ranks share it
+run "two ranks by --devices" "$l2sr" train scene --devices 0,0 --output devices
+tried=$((tried + 1))
+numbers reconstructor >one
+numbers devices | cmp -s - one || complain "--devices 0,0 writes other numbers than one rank"
+finish

@@ -1,0 +1,94 @@
+#include "tools/ranks/ranks.h"
+
+#include "engine/base/arena.h"
+#include "engine/base/option.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What launchers tell their processes: how many there are. */
+static const char *const tells_size[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS", NULL};
+
+static uint32_t told_size(const char **by) {
+  uint32_t size = 0;
+  for (const char *const *name = tells_size; *name && !size; name++) {
+    const char *text = getenv(*name);
+    if (text && option_whole(text, 1, UINT32_MAX, &size)) *by = *name;
+  }
+  return size;
+}
+
+static bool refuse_apart(uint32_t size, const char *by, struct error *error) {
+  bool slurm = !strncmp(by, "SLURM", 5);
+  return fail_usage(error,
+                    "%s says that %u processes were started, and each finds itself alone: they would all train the same; "
+                    "start them by `%s`",
+                    by, size, slurm ? "srun --mpi=pmix l2sr train SCENE" : "mpirun -n N l2sr train SCENE, of the MPI that l2sr was built with");
+}
+
+static bool check_size(const struct ranks *ranks, struct error *error) {
+  if (ranks->count <= RANKS_MOST && (ranks->count & (ranks->count - 1)) == 0) return true;
+  return fail_usage(error, "%u ranks were started; there must be 1, 2, 4 ... %d of them: sums are taken two by two", ranks->count,
+                    RANKS_MOST);
+}
+
+bool ranks_join(struct ranks *known, struct ranks **ranks, struct error *error) {
+  const char *by = "";
+  uint32_t size = told_size(&by);
+  *ranks = NULL;
+  if (size < 2) return true;
+  if (!mpi_is_there)
+    return fail_usage(error, "%s says that %u processes were started, and this program was built without MPI; install "
+                      "libopenmpi-dev and build it anew, or start it alone", by, size);
+  if (!mpi_join(known, error)) return false;
+  if (known->count == 1) return refuse_apart(size, by, error);
+  if (!check_size(known, error)) return false;
+  *ranks = known;
+  return true;
+}
+
+void ranks_leave(struct ranks *ranks) {
+  if (!ranks) return;
+  ranks_meet(ranks);
+  mpi_leave();
+}
+
+/* What all find at once is told by the first: the others wait for it to end them. */
+bool ranks_name(const struct ranks *ranks, const char *device, struct error *error) {
+  char host[64] = "";
+  if (!ranks) return false;
+  gethostname(host, sizeof host - 1);
+  if (ranks->rank) sleep(2);
+  return fail_in(error, "rank %u on %s, device %s", ranks->rank, host, device);
+}
+
+/* ---- starting them ------------------------------------------------------------------------------------- */
+
+bool ranks_start(uint32_t count, char *const *words, struct error *error) {
+  struct arena *arena = arena_open();
+  size_t given = 0, used = 0;
+  while (words[given]) given++;
+  const char **line = ARENA_NEW(arena, const char *, given + 12);
+  line[used++] = "mpirun";
+  if (mpi_is_open) { /* a rank's device has processors of its own to ask for */
+    line[used++] = "--bind-to", line[used++] = "none";
+    line[used++] = "--oversubscribe";
+    if (!geteuid()) line[used++] = "--allow-run-as-root";
+  }
+  line[used++] = "-n", line[used++] = arena_text(arena, "%u", count);
+  line[used++] = "/proc/self/exe";
+  char program[4096];
+  ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+  if (length > 0) program[length] = 0, line[used - 1] = program;
+  for (size_t i = 1; i < given; i++) line[used++] = words[i];
+  if (mpi_is_there) execvp(line[0], (char *const *)line);
+  int code = errno;
+  arena_close(arena);
+  if (!mpi_is_there)
+    return fail_usage(error, "%u devices take as many ranks, and this program was built without MPI; install libopenmpi-dev "
+                      "and build it anew, or name one device", count);
+  return fail_usage(error, "mpirun, which starts a rank for each of %u devices, does not start: %s; install openmpi-bin, or name "
+                    "one device", count, strerror(code));
+}

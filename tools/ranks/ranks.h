@@ -1,0 +1,27 @@
+/* This process as one of those that a launcher (mpirun, srun) has started to train together. MPI is asked for only where
+ * one has: started alone, a program does without it. */
+#ifndef L2SR_TOOLS_RANKS_H
+#define L2SR_TOOLS_RANKS_H
+
+#include "engine/base/error.h"
+#include "engine/base/ranks.h"
+
+/* *ranks is NULL where this process is alone, or `known`, filled. Refuses a launcher whose ranks do not find each other, with
+ * the line that works, a number of them that is no power of two, and a launcher where the program has no MPI. From here on
+ * a process that ends without ranks_leave ends them all. */
+bool ranks_join(struct ranks *known, struct ranks **ranks, struct error *error);
+void ranks_leave(struct ranks *ranks); /* NULL allowed; waits for all */
+/* Puts rank, host and device in front of what is refused; returns false. */
+bool ranks_name(const struct ranks *ranks, const char *device, struct error *error);
+
+/* Starts `count` ranks of this program with those words on this host, by the mpirun on PATH, in place of this process.
+ * Returns where that is not possible. */
+bool ranks_start(uint32_t count, char *const *words, struct error *error);
+
+/* Only for ranks.c: mpi.c, or where there is no MPI none.c. */
+bool mpi_join(struct ranks *known, struct error *error);
+void mpi_leave(void);
+extern const bool mpi_is_open; /* Open MPI, whose mpirun has words of its own */
+extern const bool mpi_is_there;
+
+#endif
