@@ -431,7 +431,6 @@ static component_set left_by(uint32_t method) {
   return SET(ROLLOUT_slice) | SET(ROLLOUT_action) | SET(ROLLOUT_reward) | SET(ENV_scan) | SET(ENV_step) | SET(ENV_quality);
 }
 
-
 static void methods_carry_what_they_say(void **state) {
   (void)state;
   for (uint32_t method = 0; method < METHOD_COUNT; method++)
@@ -450,10 +449,12 @@ static void methods_carry_what_they_say(void **state) {
         const struct schedule *schedule = lists.list[i].schedule;
         if (begins_unit(method, schedule->name)) written = 0;
         if (!strcmp(lists.list[i].stage, "evaluate") || strstr(schedule->name, "valid")) continue;
+        if (!strcmp(schedule->name, "opened")) continue; /* once, not in a unit */
         carried |= schedule->carried & ~written;
         written |= schedule->written;
       }
-      assert_true(!good || !left_by(method) || (carried & left_by(method)));
+      if (good && left_by(method) && !(carried & left_by(method)))
+        fail_msg("%s of geometry %u carries nothing", method_list[method]->name, geometry);
       carried &= ~left_by(method);
       if (carried) fail_msg("%s carries %s", method_list[method]->name, schema_first(&component_schema, carried));
       arena_close(arena);
