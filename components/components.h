@@ -18,7 +18,8 @@ enum table {
   TABLE_CANDIDATE, /* a row a scan with one action more, or the scan itself: an oracle's */
   TABLE_RECONSTRUCTOR, /* what a network holds beside the world: of the reconstructor, */
   TABLE_POLICY,        /* the policy, */
-  TABLE_SAMPLER,       /* and of what learns masks */
+  TABLE_SAMPLER,       /* what learns masks, */
+  TABLE_TARGET,        /* and an earlier state of a network that learns values */
   TABLE_COUNT
 };
 
@@ -114,6 +115,12 @@ enum shape {
   X(ROLLOUT, last_value, F32, ONE, SCENE, "estimate after a scan's last step: 0, scans end truly")           \
   X(ROLLOUT, order, U32, ONE, SCENE, "step of a scan that is this row of the update")                        \
   X(ROLLOUT, terms, F128, ONE, SAVED, "of this row of the update: policy, entropy, value loss, log ratio")   \
+  X(ROLLOUT, drawn, U32, ONE, SAVED, "of this row of the update: step of a scan that was drawn (ddqn)")       \
+  X(ROLLOUT, after, U32, ONE, SAVED, "of this row of the update: the step that its value follows from (ddqn)") \
+  X(ROLLOUT, weight, F32, ONE, SAVED, "of this row of the update: its share of the loss (ddqn)")             \
+  X(ROLLOUT, target, F32, ONE, SAVED, "of this row of the update: what its action should be worth (ddqn)")   \
+  X(ROLLOUT, priority, F32, ONE, SAVED, "how likely the step is drawn; 0: as the most, below: never (ddqn)") \
+  X(ROLLOUT, sums, F128, ONE, SAVED, "of so many priorities: sum, zeros, largest, smallest (ddqn)")          \
   X(ROLLOUT, ssim, F32, ONE, SAVED, "ssim after this many actions")                                          \
   X(ROLLOUT, ssim_uniform, F32, ONE, SAVED, "ssim_uniform after this many actions")                          \
   X(ROLLOUT, psnr, F32, ONE, SAVED, "psnr after this many actions")                                          \
@@ -139,6 +146,8 @@ enum shape {
   X(BATCH, value, F32, ONE, PORT, "the critic's output: estimate of the return")                             \
   X(BATCH, logits_gradient, F32, A, PORT, "derivative of the loss by logits")                                \
   X(BATCH, value_gradient, F32, ONE, PORT, "derivative of the loss by value")                                \
+  X(BATCH, target_logits, F32, A, PORT, "the target network's output: values of actions (ddqn)")             \
+  X(BATCH, steps, F32, A, PORT, "a data-set-specific network's input: 1 at the number of actions so far")    \
   X(BATCH, drawn, F32, A, PORT, "mask that LOUPE or a step of tau_step has drawn, 0 or 1")                   \
   X(BATCH, drawn_gradient, F32, A, PORT, "derivative of the loss by drawn")                                  \
   X(CANDIDATE, slice, U32, ONE, SAVED, "row of SLICE of the scan that candidates are of")                    \
@@ -151,7 +160,8 @@ enum shape {
   X(RECONSTRUCTOR, solution, F32, ONE, MARK, "complex images of scans that are solved for")                  \
   NETWORK_COLUMNS(X, POLICY)                                                                                 \
   X(POLICY, kept, F32, ONE, STATE, "values of all forward passes of a rollout (train.keep_activations)")     \
-  NETWORK_COLUMNS(X, SAMPLER)
+  NETWORK_COLUMNS(X, SAMPLER)                                                                                \
+  NETWORK_COLUMNS(X, TARGET)
 
 enum component {
 #define X(table, name, ...) table##_##name,

@@ -55,6 +55,11 @@ enum option_concern {
     "keeps only volumes with this attribute acquisition; empty: all", CONCERNS_SLICES)                       \
   X(data, BOOL, patient_split, "false", 0, 0, NULL,                                                          \
     "splits by the attribute patient_id (70/15/15 by its hash) instead of by folder", CONCERNS_SLICES)       \
+  X(data, U32, folds, "0", 0, 1000, NULL,                                                                    \
+    "cross-validation: parts that the patients of split train are dealt to; 0: split val validates", CONCERNS_SLICES) \
+  X(data, U32, fold, "0", 0, 999, NULL, "with data.folds: the part that validates, from 0; the others train", CONCERNS_SLICES) \
+  X(data, CHOICE, fit, "crop", 0, 0, "crop|resize",                                                          \
+    "how images come to data.size. crop: their middle. resize: the whole of them, a pixel the mean of what it covers", CONCERNS_TEST) \
   X(data, CHOICE, range, "volume", 0, 0, "volume|slice|attribute",                                           \
     "data range L of SSIM and PSNR: largest loaded pixel of the volume or of the slice, or the attribute "   \
     "max", CONCERNS_TEST)                                                                                    \
@@ -218,7 +223,8 @@ enum option_concern {
   X(TAU_STEP, tau_step)                                                                                      \
   X(LBCS, lbcs)                                                                                              \
   X(STRAIGHT_THROUGH, straight_through)                                                                      \
-  X(SUNO, suno)
+  X(SUNO, suno)                                                                                              \
+  X(DDQN, ddqn)
 #define METHOD_CHOICE(enumerator, name) "|" #name
 #define METHOD_CHOICES (&(TRAIN_METHODS(METHOD_CHOICE))[1])
 #define TRAIN_OPTIONS(X)                                                                                     \
@@ -226,7 +232,7 @@ enum option_concern {
     "what to train: a reconstructor; a policy with one reward at the end (l2s), with its reconstructor in "  \
     "turn (l2sr), or PG-MRI's; a mask (loupe) or a sampler of several steps (tau_step) with its "            \
     "reconstructor; a mask for a reconstructor, action by action (lbcs); a policy through the reconstructor " \
-    "(straight_through); masks of training slices, which similar slices take (suno)")                        \
+    "(straight_through); masks of training slices, which similar slices take (suno); what actions are worth (ddqn)") \
   X(train, TEXT, output, "", 0, 0, NULL, "folder for checkpoints, logs and curves", CONCERNS_PLACE)          \
   X(train, TEXT, start, "", 0, 0, NULL,                                                                      \
     "checkpoint whose reconstructor is where the training of a reconstructor starts, with a new optimiser; " \
@@ -420,6 +426,53 @@ enum option_concern {
     "passes over the lines of every mask, each of which may be exchanged once in a pass", CONCERNS_PLACE)    \
   X(suno, U32, log_every, "7", 1, 1000000, NULL,                                                             \
     "lines of a pass between two lines of the log, each with a validation and a checkpoint", CONCERNS_PLACE)
+#define DDQN_OPTIONS(X)                                                                                      \
+  X(ddqn, CHOICE, specific, "subject", 0, 0, "subject|data_set",                                             \
+    "what the network sees. subject: the scan. data_set: how many actions there were, so that all scans get one mask") \
+  X(ddqn, CHOICE, observes, "zero_filled", 0, 0, "zero_filled|reconstruction",                               \
+    "specific subject: the image that it sees; a reconstruction is made for every image of an update, too")  \
+  X(ddqn, CHOICE, estimator, "double", 0, 0, "double|single",                                                \
+    "which network chooses the action after. double: the one that learns. single: the target network, which " \
+    "says what it is worth")                                                                                 \
+  X(ddqn, U32, scans, "32", 1, 65536, NULL, "scans side by side, of which each takes an action at a time")   \
+  X(ddqn, U32, steps, "1000000", 1, 4294967295.0, NULL, "environment-steps", CONCERNS_PLACE)                 \
+  X(ddqn, U32, replay, "20000", 2, 100000000, NULL,                                                          \
+    "steps that the replay holds at most; whole scans, as many as run side by side at a time")               \
+  X(ddqn, U32, first, "1000", 1, 100000000, NULL, "steps in the replay before the first update")             \
+  X(ddqn, U32, batch, "32", 1, 1048576, NULL, "steps drawn for an update")                                   \
+  X(ddqn, U32, updates, "1", 1, 100000, NULL, "updates after every action of the scans side by side")        \
+  X(ddqn, U32, ahead, "1", 1, 65536, NULL, "rewards that are added up before the target network is asked")   \
+  X(ddqn, F64, gamma, "0.5", 0, 1, NULL, "discount factor")                                                  \
+  X(ddqn, U32, target_every, "5000", 1, 1000000000, NULL, "updates between two copies to the target network") \
+  X(ddqn, F64, epsilon, "1", 0, 1, NULL, "probability of a random action at the start")                      \
+  X(ddqn, F64, epsilon_floor, "0.01", 0, 1, NULL, "probability of a random action at the end")               \
+  X(ddqn, F64, epsilon_steps, "1000000", 0.001, 1000000000000, NULL,                                         \
+    "actions of the scans side by side after which what is between them has fallen to 1/e")                  \
+  X(ddqn, CHOICE, explores, "scan", 0, 0, "scan|batch",                                                      \
+    "what a draw of epsilon decides for: each scan, or all side by side")                                    \
+  X(ddqn, F64, priority, "0", 0, 4, NULL,                                                                    \
+    "exponent of a step's absolute error in the probability that it is drawn; 0: all alike")                 \
+  X(ddqn, F64, priority_weight, "0.4", 0, 4, NULL,                                                           \
+    "exponent of the weights that make up for that in the loss")                                             \
+  X(ddqn, F64, huber, "1", 0.000001, 1000000, NULL, "error from which on the loss is linear")                \
+  X(ddqn, F64, rate, "0.0001", 0, 1000000000, NULL, "learning rate (Adam)")                                  \
+  X(ddqn, F64, clip, "0", 0, 1000000, NULL, "largest norm of the gradient of all parameters; 0: no limit")   \
+  X(ddqn, U32, validate_every, "5000", 1, 1000000000, NULL,                                                  \
+    "actions of the scans side by side between two validations; best.h5 has the best score")                 \
+  X(ddqn, U32, save_every, "5000", 1, 1000000000, NULL, "such actions between two checkpoints", CONCERNS_PLACE) \
+  X(ddqn, U32, log_every, "200", 1, 1000000, NULL, "such actions between two lines of the log")
+#define BENCHMARK_OPTIONS(X)                                                                                 \
+  X(benchmark, LIST, settings, "", 0, 0, NULL, "scenes, each of one setting: [knee_x4_long, knee_x8_long]", CONCERNS_PLACE) \
+  X(benchmark, LIST, methods, "", 0, 0, NULL,                                                                \
+    "samplers, and what follows the setting's name in scenes that are trained: [random, l2s_fast]", CONCERNS_PLACE) \
+  X(benchmark, LIST, reconstructors, "network", 0, 0, NULL,                                                  \
+    "network, or another word of reconstruct.method; what is trained takes those that are networks", CONCERNS_PLACE) \
+  X(benchmark, LIST, seeds, "1", 0, 0, NULL, "world.seed of trainings and evaluations", CONCERNS_PLACE)      \
+  X(benchmark, U32, jobs, "1", 1, 64, NULL, "processes at a time on each device", CONCERNS_PLACE)            \
+  X(benchmark, LIST, devices, "", 0, 0, NULL, "devices as --device names them; empty: that of --device", CONCERNS_PLACE) \
+  X(benchmark, CHOICE, keep, "all", 0, 0, "all|results",                                                     \
+    "what stays of a method once it is evaluated. results: no checkpoints, so that the folder stays small", CONCERNS_PLACE) \
+  X(benchmark, TEXT, baseline, "", 0, 0, NULL, "method that the page compares others with; empty: the first", CONCERNS_PLACE)
 #define PHANTOM_OPTIONS(X)                                                                                   \
   X(phantom, U32, train, "8", 0, 100000, NULL, "volumes in train")                                           \
   X(phantom, U32, val, "2", 0, 100000, NULL, "volumes in val")                                               \
@@ -481,6 +534,8 @@ enum option_concern {
   LBCS_OPTIONS(X)                                                                                            \
   STRAIGHT_THROUGH_OPTIONS(X)                                                                                \
   SUNO_OPTIONS(X)                                                                                            \
+  DDQN_OPTIONS(X)                                                                                            \
+  BENCHMARK_OPTIONS(X)                                                                                       \
   PHANTOM_OPTIONS(X)                                                                                         \
   IMPORT_OPTIONS(X)
 
@@ -514,6 +569,8 @@ struct options {
   struct { LBCS_OPTIONS(X) } lbcs;
   struct { STRAIGHT_THROUGH_OPTIONS(X) } straight_through;
   struct { SUNO_OPTIONS(X) } suno;
+  struct { DDQN_OPTIONS(X) } ddqn;
+  struct { BENCHMARK_OPTIONS(X) } benchmark;
   struct { PHANTOM_OPTIONS(X) } phantom;
   struct { IMPORT_OPTIONS(X) } import;
 #undef X
@@ -527,6 +584,7 @@ enum data_coils { COILS_ANY, COILS_SINGLE, COILS_MULTI };
 enum data_source { SOURCE_AUTO, SOURCE_ESC, SOURCE_RSS, SOURCE_KSPACE };
 enum data_kspace { KSPACE_IMAGE, KSPACE_MEASURED };
 enum data_shift { SHIFT_NONE, SHIFT_COLUMNS = 1, SHIFT_ROWS = 2, SHIFT_BOTH = SHIFT_COLUMNS | SHIFT_ROWS };
+enum data_fit { FIT_CROP, FIT_RESIZE };
 enum data_crop { CROP_IMAGE, CROP_KSPACE, CROP_READOUT };
 enum import_kind { IMPORT_AUTO, IMPORT_IMAGE, IMPORT_KSPACE, IMPORT_COMPLEX_IMAGE };
 enum data_slices { SLICES_ALL, SLICES_CENTRE };
@@ -548,6 +606,11 @@ enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT }; /* known to ker
 enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };
 #define METHOD_ENUMERATOR(enumerator, name) METHOD_##enumerator,
 enum train_method { TRAIN_METHODS(METHOD_ENUMERATOR) METHOD_COUNT };
+enum benchmark_keep { BENCHMARK_ALL, BENCHMARK_RESULTS };
+enum ddqn_specific { DDQN_SUBJECT, DDQN_DATA_SET };
+enum ddqn_observes { DDQN_ZERO_FILLED, DDQN_RECONSTRUCTION };
+enum ddqn_estimator { DDQN_DOUBLE, DDQN_SINGLE };
+enum ddqn_explores { DDQN_BY_SCAN, DDQN_BY_BATCH };
 enum loupe_masks { LOUPE_BATCH, LOUPE_SAMPLE };
 enum through_probability { THROUGH_SIGMOID, THROUGH_SOFTPLUS };
 enum pgmri_estimator { PGMRI_GREEDY, PGMRI_NONGREEDY };

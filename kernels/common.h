@@ -26,6 +26,7 @@ typedef float real;
 #define STREAM_ACTION 3u
 #define STREAM_EXACT 6u
 #define STREAM_MOVE 7u
+#define STREAM_REPLAY 14u
 
 /* Philox 4x32-10: the words of (seed, stream, scan, step); the same function as in engine/base/random.c. */
 INLINE uint4 random_words(uint seed, uint stream, uint scan, uint step) {

@@ -6,6 +6,7 @@ import sys
 import h5py
 import numpy as np
 
+from ddqn_vectors import ddqn
 from solver_vectors import solvers
 
 
@@ -92,3 +93,4 @@ if __name__ == "__main__":
     acquisition(f"{folder}/acquisition_64.h5", 64, 1, 1000)
     metrics(f"{folder}/metrics_50.h5", 50, 3)
     solvers(f"{folder}/solvers_32.h5", 32, 3, 0.01, 40)
+    ddqn(f"{folder}/ddqn_32.h5")

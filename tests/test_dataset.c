@@ -459,6 +459,47 @@ static void make_patients(void) {
   }
 }
 
+/* Of the patients of split train each validates in one fold, and trains in the others. */
+static void folds_deal_the_patients_of_train(void **state) {
+  static const char *const names[] = {"alice", "bob", "carol", "dave", "erin"};
+  size_t validated[5] = {0};
+  (void)state;
+  for (size_t i = 0; i < 11; i++) {
+    struct made made = slices(1);
+    made.patient = names[i / 2 % 5];
+    make(arena_text(folder.arena, "%s/%zu.h5", i < 10 ? "train" : "val", i), made);
+  }
+  set("data.folds=2");
+  for (unsigned fold = 0; fold < 2; fold++)
+    for (int trains = 0; trains < 2; trains++) {
+      struct dataset dataset;
+      set(fold ? "data.fold=1" : "data.fold=0");
+      set(trains ? "data.split=train" : "data.split=val");
+      volumes_of(&dataset);
+      assert_int_equal(dataset.volume_count, trains == (int)fold ? 6 : 4); /* three patients validate first */
+      assert_int_equal(dataset.by_patient, 10 - dataset.volume_count);
+      for (size_t v = 0; !trains && v < dataset.volume_count; v++)
+        for (size_t i = 0; i < 5; i++) validated[i] += !strcmp(dataset.volumes[v].patient, names[i]);
+      dataset_close(&dataset);
+    }
+  for (size_t i = 0; i < 5; i++) assert_int_equal(validated[i], 2);
+  set("data.folds=6");
+  expect_refusal("data.folds is 6, and split train of");
+  set("data.fold=6");
+  expect_refusal("data.folds is 6 and data.fold 6; folds are 2 or more, or 0 for none, and fold is below");
+  set("data.fold=0");
+  set("data.patient_split=true");
+  expect_refusal("which both say who validates");
+}
+
+static void resizing_wants_images(void **state) {
+  (void)state;
+  make("a.h5", slices(1));
+  set("data.fit=resize");
+  set("data.pad=64");
+  expect_refusal("data.fit is resize, and data.pad is above 0");
+}
+
 static void patients_stay_together(void **state) {
   static const char *const splits[] = {"data.split=train", "data.split=val", "data.split=test"};
   size_t total = 0;
@@ -1534,7 +1575,7 @@ int main(void) {
       TEST(digests_tell_files_apart),
       TEST(a_flat_folder_is_every_split),
       TEST(a_file_is_a_data_set),
-      TEST(patients_stay_together),
+      TEST(folds_deal_the_patients_of_train), TEST(resizing_wants_images), TEST(patients_stay_together),
       TEST(patients_are_placed_by_their_hash),
       TEST(a_file_without_patient_goes_by_its_name),
       TEST(patients_may_be_of_any_type),

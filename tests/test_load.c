@@ -201,6 +201,28 @@ static void crops_start_where_the_protocol_says(void **state) {
   assert_true(crop[128 * 128 - 1] == 1 + 223 * 320 + 223);
 }
 
+/* 5 x 3 in 2 x 3: a row is of two and a half, of which one has half the weight. */
+static void resizing_takes_means(void **state) {
+  struct options fit;
+  struct arena *arena = arena_open();
+  float image[5 * 3], small[2 * 3], same[5 * 3];
+  (void)state;
+  option_defaults(&option_table, &fit, arena);
+  fit.data.fit = FIT_RESIZE;
+  fit.data.size.height = 2;
+  fit.data.size.width = 3;
+  for (size_t i = 0; i < 15; i++) image[i] = (float)(i * i);
+  volume_fit(image, 5, 3, &fit, small);
+  for (size_t x = 0; x < 3; x++) {
+    assert_true(fabsf(small[x] - (image[x] + image[3 + x] + image[6 + x] / 2) / 2.5f) < 1e-4f);
+    assert_true(fabsf(small[3 + x] - (image[6 + x] / 2 + image[9 + x] + image[12 + x]) / 2.5f) < 1e-4f);
+  }
+  fit.data.size.height = 5;
+  volume_fit(image, 5, 3, &fit, same);
+  assert_memory_equal(same, image, sizeof image);
+  arena_close(arena);
+}
+
 /* ---- images from k-space ------------------------------------------------------------------------------- */
 
 struct kspace {
@@ -1079,7 +1101,7 @@ static void scratch_memory_is_given_back(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(crops_follow_the_protocol),
-      TEST(crops_start_where_the_protocol_says),
+      TEST(crops_start_where_the_protocol_says), TEST(resizing_takes_means),
       TEST(images_come_from_kspace),
       TEST(kspace_is_cut_before_the_transform),
       TEST(images_from_kspace_are_padded),

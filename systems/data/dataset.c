@@ -5,6 +5,7 @@
 #include "engine/base/random.h"
 #include "systems/data/format.h"
 #include "systems/data/listing.h"
+#include "systems/data/patients.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -117,12 +118,13 @@ static bool refuse_skipped(const struct dataset *dataset, const char *folder, si
 
 static bool note_patients(struct dataset *dataset, const struct options *options, struct error *error) {
   size_t missing = dataset->without_patient;
-  if (!missing || !options->data.patient_split) return true;
+  if (!missing || (!options->data.patient_split && !listing_has_folds(options))) return true;
   return dataset_note(
       dataset, options, error,
-      "%zu of %zu file%s in %s say%s no patient_id, so that data.patient_split takes each for a "
+      "%zu of %zu file%s in %s say%s no patient_id, so that data.%s takes each for a "
       "patient of its own; write the attribute into them, or split by folders",
-      missing, dataset->selected, plural(dataset->selected), options->data.path, missing == 1 ? "s" : "");
+      missing, dataset->selected, plural(dataset->selected), options->data.path, missing == 1 ? "s" : "",
+      options->data.patient_split ? "patient_split" : "folds");
 }
 
 static bool note_turned(struct dataset *dataset, const struct options *options, struct error *error) {
@@ -186,7 +188,7 @@ static bool note_crop(struct dataset *dataset, const struct options *options, st
     first = volume;
     count++;
   }
-  if (!count || options->given[OPTION_ROW_data_size]) return true;
+  if (!count || options->given[OPTION_ROW_data_size] || options->data.fit == FIT_RESIZE) return true;
   return dataset_note(
       dataset, options, error,
       "%zu volume%s larger than data.size, which is %s because nothing sets it: of %zux%zu pixels of "
@@ -239,7 +241,8 @@ static bool note_grids(struct dataset *dataset, const struct options *options, s
 /* Names do not tell the patients of a split: its files are known when all were opened. */
 static void hash_split(struct dataset *dataset, const struct options *options) {
   struct names names = {0};
-  if (!options->data.patient_split || options->data.split == SPLIT_ALL) return;
+  bool folds = listing_has_folds(options), split = options->data.patient_split && options->data.split != SPLIT_ALL;
+  if (!split && !folds) return;
   for (size_t v = 0; v < dataset->volume_count; v++)
     names_add(dataset->arena, &names, dataset->volumes[v].path);
   hash_names(dataset, &names);
@@ -267,6 +270,7 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
       !note_narrow(dataset, options, error) || !note_turned(dataset, options, error) ||
       !note_copies(dataset, options, error) || !note_grids(dataset, options, error))
     return false;
+  if (listing_has_folds(options) && !patients_take_fold(dataset, options, error)) return false;
   hash_split(dataset, options);
   if (dataset->slice_count) return true;
   if (dataset->volume_count)
@@ -298,6 +302,24 @@ static bool check_source(const struct options *options, struct error *error) {
                                                             : NULL;
   if (!key || !other) return true;
   return fail_usage(error, "%s, and data.source names reconstructions; set data.source to kspace", key);
+}
+
+/* Resized are images, which a k-space of their own belongs to. */
+static bool check_fit(const struct options *options, struct error *error) {
+  const char *key = options->data.kspace == KSPACE_MEASURED ? "data.kspace is measured"
+                    : options->data.crop != CROP_IMAGE      ? "data.crop is not image"
+                    : options->data.pad                     ? "data.pad is above 0"
+                                                            : NULL;
+  if (options->data.fit == FIT_CROP || !key) return true;
+  return fail_usage(error, "data.fit is resize, and %s; set data.fit to crop, or leave the other at its default", key);
+}
+
+static bool check_folds(const struct options *options, struct error *error) {
+  uint32_t folds = options->data.folds, fold = options->data.fold;
+  if (folds ? folds >= 2 && fold < folds && !options->data.patient_split : !fold) return true;
+  if (folds && options->data.patient_split)
+    return fail_usage(error, "data.folds is %u and data.patient_split true, which both say who validates; leave one out", folds);
+  return fail_usage(error, "data.folds is %u and data.fold %u; folds are 2 or more, or 0 for none, and fold is below", folds, fold);
 }
 
 bool dataset_note(struct dataset *dataset, const struct options *options, struct error *error,
@@ -339,7 +361,8 @@ static bool list_files(struct dataset *dataset, struct names *names, const struc
 bool dataset_open(struct dataset *dataset, const struct options *options, struct error *error) {
   struct names names = {0};
   *dataset = (struct dataset){.arena = arena_open()};
-  if (check_source(options, error) && list_files(dataset, &names, options, error)) {
+  if (check_source(options, error) && check_fit(options, error) && check_folds(options, error) &&
+      list_files(dataset, &names, options, error)) {
     select_fraction(dataset, &names, options->data.fraction);
     size_t limit = options->data.volumes;
     if (limit && names.count > limit) {

@@ -80,7 +80,7 @@ void doubts_see_crop(struct doubts *doubts, const struct volume *volume, const f
   size_t height = volume->image_height, width = volume->image_width, pad = options->data.pad;
   const struct scan_shape *shape = &doubts->shape;
   doubts->shape = scan_shape_of(options);
-  if (height <= shape->height && width <= shape->width) return;
+  if ((height <= shape->height && width <= shape->width) || options->data.fit == FIT_RESIZE) return;
   float most = 0;
   for (size_t i = 0; i < height * width; i++) most = image[i] > most ? image[i] : most;
   for (size_t y = 0; y < height; y++) {

@@ -216,8 +216,13 @@ static bool refuse_file(const char *path, struct arena *arena, struct error *err
   return fail_file(error, "%s is not a folder; data.path must name a folder of %s volumes", path, format_endings(arena));
 }
 
+bool listing_has_folds(const struct options *options) {
+  return options->data.folds && (options->data.split == SPLIT_TRAIN || options->data.split == SPLIT_VAL);
+}
+
 bool listing_make(struct listing *listing, const struct options *options, struct error *error) {
   const char *root = options->data.path;
+  unsigned split = listing_has_folds(options) ? SPLIT_TRAIN : options->data.split;
   bool any = false, all = options->data.split == SPLIT_ALL || options->data.patient_split;
   if (!*root) return fail(error, "no data: data.path is empty; give --data FOLDER or set it in the scene");
   if (!folder_is_there(root) && format_of(root)) {
@@ -227,7 +232,7 @@ bool listing_make(struct listing *listing, const struct options *options, struct
   }
   if (!folder_is_there(root)) return refuse_file(root, listing->arena, error);
   for (unsigned s = 0; s < 3; s++)
-    if ((all || s == options->data.split) && !list_split(listing, options, s, &any, error)) return false;
+    if ((all || s == split) && !list_split(listing, options, s, &any, error)) return false;
   if (!any && !list_folder(listing, root, error)) return false;
   find_twice(listing->arena, &listing->names, 0, listing->twice);
   return listing->names.count ? true : refuse_empty(listing, options, all, error);

@@ -28,6 +28,8 @@ struct listing {
 /* Refuses names that stand in two folders of a split, which are one scan twice, and where there is no file.
  */
 bool listing_make(struct listing *listing, const struct options *options, struct error *error);
+/* Whether the split is of data.folds: both train and val are of the files of train. */
+bool listing_has_folds(const struct options *options);
 /* Whether data.path has a folder of the split: 0 train, 1 val, 2 test. */
 bool listing_has_split(const struct options *options, unsigned split);
 

@@ -24,7 +24,7 @@ static const char *fault_of(struct probed *probed) {
     for (size_t i = 0; i < count; i++) finite &= isfinite(probed->data[i]) != 0;
     return finite ? NULL : fault;
   }
-  volume_crop(probed->data, volume->height, volume->width, probed->options->data.pad, &shape, probed->crop);
+  volume_fit(probed->data, volume->height, volume->width, probed->options, probed->crop);
   return volume_fault(probed->crop, scan_shape_pixels(&shape), &probed->plain);
 }
 

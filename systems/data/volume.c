@@ -361,6 +361,34 @@ void volume_crop(const float *image, size_t height, size_t width, size_t pad, co
   }
 }
 
+/* The part of source pixel `from` that lies in pixel `to`, of `size` pixels in `n`. */
+static double overlap(size_t from, size_t to, size_t size, size_t n) {
+  double low = (double)to * (double)size / (double)n, high = (double)(to + 1) * (double)size / (double)n;
+  return fmin((double)from + 1, high) - fmax((double)from, low);
+}
+
+static float mean_below(const float *image, size_t height, size_t width, size_t y, size_t x, const struct scan_shape *shape) {
+  size_t top = y * height / shape->height, left = x * width / shape->width;
+  double sum = 0, all = 0;
+  for (size_t i = top; i < height && overlap(i, y, height, shape->height) > 0; i++)
+    for (size_t k = left; k < width && overlap(k, x, width, shape->width) > 0; k++) {
+      double part = overlap(i, y, height, shape->height) * overlap(k, x, width, shape->width);
+      sum += part * image[i * width + k];
+      all += part;
+    }
+  return (float)(sum / all);
+}
+
+void volume_fit(const float *image, size_t height, size_t width, const struct options *options, float *to) {
+  const struct scan_shape shape = scan_shape_of(options);
+  if (options->data.fit == FIT_CROP) {
+    volume_crop(image, height, width, options->data.pad, &shape, to);
+    return;
+  }
+  for (size_t i = 0; i < scan_shape_pixels(&shape); i++)
+    to[i] = mean_below(image, height, width, i / shape.width, i % shape.width, &shape);
+}
+
 void volume_crop_kspace(const struct volume *volume, const float *kspace, float *to) {
   size_t h = volume->kspace_height, w = volume->kspace_width, top = volume->height / 2 - h / 2,
          left = volume->width / 2 - w / 2;

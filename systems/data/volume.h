@@ -97,6 +97,9 @@ long volume_place_in(size_t i, size_t full, size_t size, size_t pad, size_t n);
 void volume_crop(const float *image, size_t height, size_t width, size_t pad, const struct scan_shape *shape,
                  float *to);
 
+/* The same as data.fit says: cropped, or the whole, each pixel the mean of the part of the image that it covers. */
+void volume_fit(const float *image, size_t height, size_t width, const struct options *options, float *to);
+
 /* The central kspace_height x kspace_width of every coil's k-space [coils][height][width], float pairs:
  * frequency 0 from the half of the old sides to the half of the new. */
 void volume_crop_kspace(const struct volume *volume, const float *kspace, float *to);

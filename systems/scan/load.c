@@ -63,7 +63,6 @@ static const float *mix_coils(struct load *load, const struct volume *volume, co
 
 static bool make_image(struct load *load, const struct volume *volume, const float *data,
                        struct error *error) {
-  const struct scan_shape shape = scan_shape_of(load->options);
   const float *image = data;
   if (volume->from_kspace) {
     struct volume cut = *volume;
@@ -81,7 +80,7 @@ static bool make_image(struct load *load, const struct volume *volume, const flo
     image = load->image;
   }
   doubts_see_crop(load->doubts, volume, image, load->options);
-  volume_crop(image, volume->image_height, volume->image_width, load->options->data.pad, &shape, load->crop);
+  volume_fit(image, volume->image_height, volume->image_width, load->options, load->crop);
   scale_image(load);
   return true;
 }

@@ -506,7 +506,9 @@ bool trainer_open_files(struct training *training, struct error *error) {
   training->run.device = training->device;
   training->run.optimiser = training->optimiser.device ? &training->optimiser : NULL;
   const struct task *task = training->task;
-  training->run.network = task->reconstructs ? network_chosen(training->options)->facts->text : task->network;
+  training->run.network = task->reconstructs ? network_chosen(training->options)->facts->text
+                          : task->network_by ? task->network_by(training->options)
+                                             : task->network;
   training->run.selects = selects;
   if (!config->folder) return true;
   if (ranks_number(training->device->ranks)) return run_follow(&training->run, config->resume, read_state, training, error);

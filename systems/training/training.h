@@ -18,7 +18,7 @@
 #include "systems/training/split.h"
 #include "systems/training/training_config.h"
 
-enum { TRAINING_VALUES = 16, TRAINING_NAME = 48, TASK_LISTS = 12, TASK_NETWORKS = 3 };
+enum { TRAINING_VALUES = 16, TRAINING_NAME = 48, TASK_LISTS = 14, TASK_NETWORKS = 3 };
 
 struct training;
 
@@ -93,7 +93,8 @@ struct task_list {
  */
 struct task {
   const char *name;          /* of its stage: the folder, less its round */
-  const char *network;       /* attribute of its checkpoints */
+  const char *network;       /* attribute of its checkpoints, */
+  const char *(*network_by)(const struct options *options); /* or which one by these options; NULL: always that */
   const char *unit, *worked; /* "update"; what its speed counts: "images" */
   /* Options: */
   const char *const *reads; /* that its numbers follow from (run_files.h), ended by NULL */

@@ -17,6 +17,7 @@ learn: {steps: 4032, scans: 16, validations: 6, save_every: 9, log_every: 3}
 alternate: {rounds: 2, steps: 2016, epochs: 8, batch: 5, rate: 0.01}
 pgmri: {trajectories: 4, batch: 4, epochs: 6, keep: [0, 3], save_every: 3, log_every: 2}
 tau: {steps: 2, hidden: 32}
+ddqn: {steps: 2016, scans: 8, replay: 448, first: 100, batch: 16, ahead: 2, priority: 0.6, target_every: 20, validate_every: 70, save_every: 9, log_every: 3}
 Y
 run "phantom" "$l2sr" phantom data --train 8 --val 1 --test 1 --slices 5 --size 32 --rows 64 --columns 38
 
@@ -56,7 +57,7 @@ compare_ends() {
   rm -rf cut
 }
 
-for method in reconstructor l2s l2sr loupe tau_step lbcs pgmri; do
+for method in reconstructor l2s l2sr loupe tau_step lbcs pgmri ddqn; do
   train="train scene --method $method"
   [ $method != pgmri ] || train="$train --set reward.form=dense"
   rm -rf whole cut

@@ -19,6 +19,7 @@ loupe: {rate: 0.05}
 tau: {steps: 2, hidden: 16, channels: 2, pools: 2}
 lbcs: {slices: 2, candidates: 3}
 suno: {log_every: 3}
+ddqn: {steps: 80, scans: 3, replay: 80, first: 40, batch: 5, ahead: 2, target_every: 5, validate_every: 1, log_every: 4}
 sampler: {candidates: 3}
 evaluate: {samplers: [random], metrics: [ssim]}
 Y
@@ -147,6 +148,14 @@ case_lbcs() {
   evaluate lbcs evaluate.samplers=[fixed_mask] sampler.mask=run/mask_1/last.h5
   cp run/mask_1/last.h5 mask.h5
   train "clone lbcs" train.method=l2s $lines learn.clone=lbcs learn.clone_steps=20 learn.algorithm=ppo learn.rows=20 sampler.mask=mask.h5
+}
+case_ddqn() {
+  start
+  train ddqn train.method=ddqn $lines
+  evaluate ddqn evaluate.reconstructor=lines.h5 evaluate.policy=run/policy_1/last.h5
+  train "ddqn by priorities" train.method=ddqn $lines ddqn.observes=reconstruction ddqn.priority=0.6 ddqn.estimator=single
+  train "ddqn of a data set" train.method=ddqn $lines ddqn.specific=data_set
+  evaluate "its mask" evaluate.samplers=[fixed_mask] sampler.mask=run/policy_1/best.h5
 }
 
 case_solvers() {

@@ -13,6 +13,7 @@
   X(sweep)                                                                                                   \
   X(replay)                                                                                                  \
   X(evaluate)                                                                                                \
+  X(benchmark)                                                                                               \
   X(render)                                                                                                  \
   X(report)                                                                                                  \
   X(bench)                                                                                                   \

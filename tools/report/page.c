@@ -54,6 +54,9 @@ static bool put_set(struct report_page *page, size_t set, struct error *error) {
       !report_put_ablations(page, set, error))
     return false;
   if (!report_put_pairs(page, set, error) || !report_put_seeds(page, set, error)) return false;
+  report_heading(page, 3, NULL, "Ranks, and which lines are taken");
+  for (size_t s = 0; s < report->settings; s++)
+    if (report->setting[s].set == set && !report_put_summary(page, s, error)) return false;
   report_heading(page, 3, NULL, "Slices as a distribution, and scores after every action");
   for (size_t s = 0; s < report->settings; s++)
     if (report->setting[s].set == set &&
@@ -145,7 +148,7 @@ static bool put_page(struct report_page *page, struct error *error) {
   put_links(page);
   for (size_t s = 0; s < report->sets; s++)
     if (!put_set(page, s, error)) return false;
-  if (!report_put_trainings(page, error) || !report_put_costs(page, error) ||
+  if (!report_put_trainings(page, error) || !report_put_costs(page, error) || !report_put_times(page, error) ||
       !report_put_origins(page, error))
     return false;
   fprintf(page->html, "</body></html>\n");

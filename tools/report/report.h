@@ -107,6 +107,12 @@ struct report_cost {
   double flops, seconds, best_seconds, best_batch;
 };
 
+/* Of `l2sr benchmark`, which fills them. */
+struct report_time {
+  const char *setting, *method, *reconstructor;
+  double trained, evaluated; /* seconds; 0: nothing was */
+};
+
 struct report {
   struct arena *arena; /* the caller's */
   const char *version; /* the version of all results */
@@ -116,7 +122,8 @@ struct report {
   struct report_run *run;           /* [REPORT_RUNS] */
   struct report_training *training; /* [REPORT_TRAININGS] */
   struct report_cost *cost;         /* [REPORT_RUNS] */
-  size_t sets, settings, runs, trainings, costs, files;
+  struct report_time *time;
+  size_t sets, settings, runs, trainings, costs, times, files;
   bool shown[METRICS]; /* columns of some scene's table */
 };
 
@@ -206,6 +213,8 @@ bool report_put_crosses(struct report_page *page, size_t set, struct error *erro
 bool report_put_ablations(struct report_page *page, size_t set, struct error *error); /* lines, gamma */
 bool report_put_pairs(struct report_page *page, size_t set, struct error *error);     /* comparisons */
 bool report_put_seeds(struct report_page *page, size_t set, struct error *error);     /* several seeds */
+bool report_put_summary(struct report_page *page, size_t setting, struct error *error); /* ranks, adaptivity, lines */
+bool report_put_times(struct report_page *page, struct error *error);
 bool report_put_histograms(struct report_page *page, size_t setting, struct error *error);
 bool report_put_curves(struct report_page *page, size_t setting, struct error *error);
 /* Whether some results hold images of every row that is asked for. */

@@ -1,0 +1,74 @@
+#!/bin/sh
+# A suite of samplers by reconstructors by settings by seeds: what is done, what fails beside it, going on, and its page.
+# benchmark.sh L2SR
+set -u
+. "${0%/*}/setup.sh"
+cat >x4.yaml <<'Y'
+data: {size: 32, path: data}
+acquisition: {initial_lines: 2, budget: 5}
+network: {channels: 4, pools: 2}
+policy: {channels: 2, pools: 2, hidden: 16}
+train: {epochs: 1, batch: 6, initial_accelerations: [16], accelerations: [4]}
+Y
+cat >x4_values.yaml <<'Y'
+extends: x4
+train: {method: ddqn}
+ddqn: {specific: data_set, scans: 4, steps: 60, replay: 60, first: 20, batch: 8, validate_every: 10}
+Y
+printf 'extends: x4\ntrain: {method: loupe, rate: 1e9}\nloupe: {rate: 1e9}\n' >x4_broken.yaml
+cat >suite.yaml <<'Y'
+benchmark:
+  settings: [x4]
+  methods: [random, values, broken]
+  reconstructors: [network, zero_filled]
+  seeds: [7]
+  jobs: 3
+world: {envs: 16}
+Y
+run phantom "$l2sr" phantom data --train 2 --val 1 --test 1 --slices 3 --size 32 --rows 64 --columns 38 --coils 1 --quiet
+
+# cut at once, and gone on with: nothing is done twice
+"$l2sr" benchmark suite --output bench --seconds 1 >out.first 2>err
+[ $? = 1 ] && grep -q 'left: the same command goes on' out.first || { cp out.first out; complain "a suite that is cut tells what is left"; }
+"$l2sr" benchmark suite --output bench >out.second 2>err
+status=$?
+cp out.second out.txt
+tried=$((tried + 1))
+[ $status = 1 ] || { cp out.second out; complain "a failed training is the command's status, which is $status"; }
+tried=$((tried + 1))
+grep -q '^failed: bench/x4/broken/seed_7: ' out.second || { cp out.second out; complain "the failed training is told"; }
+# the reconstructor, random lines by it and without one, and what is trained
+rows=$(grep -c ',done,' bench/benchmark.csv)
+tried=$((tried + 1))
+[ "$rows" = 4 ] && [ "$(grep -c ',failed,' bench/benchmark.csv)" = 1 ] || { cp bench/benchmark.csv out; complain "4 are done and 1 failed, not $rows"; }
+before=$(find bench/x4 -name results.h5 -newer suite.yaml | sort | xargs cat | cksum)
+run "a suite that is done" sh -c "'$l2sr' benchmark suite --output bench --set benchmark.methods=[random,values]"
+tried=$((tried + 1))
+[ "$before" = "$(find bench/x4 -name results.h5 -newer suite.yaml | sort | xargs cat | cksum)" ] || complain "what is done is done again"
+
+# the page
+page=bench/page/report.txt
+for text in 'All methods at' 'adaptivity' 'Seconds of every training' 'zero_filled'; do
+  tried=$((tried + 1))
+  grep -q "$text" $page || { cp $page out; complain "'$text' is not on the page"; }
+done
+# method, results, score, rank, area, rank, adaptivity: one mask for all slices is not adaptive, random lines are
+adaptive() { sed -n "s/^$1,.*,//p" bench/page/summary_1.csv; }
+tried=$((tried + 1))
+awk "BEGIN { exit !($(adaptive random) > 0.1 && $(adaptive values) == 0) }" || { cp bench/page/summary_1.csv out; complain "random lines are not adaptive, or a mask is"; }
+for file in bench/x4/random/seed_7/evaluate.log bench/x4/values/seed_7/train.log; do
+  tried=$((tried + 1))
+  [ -s $file ] || complain "there is no log $file"
+done
+no_part "the suite"
+
+# ---- refusals -----------------------------------------------------------------------------------------------
+refuse 2 "benchmark.settings is empty" benchmark x4 --output other
+refuse 2 "benchmark.methods has 'randon': there is no scene x4_randon, and no sampler of that name" \
+  benchmark suite --output other --set 'benchmark.methods=[randon]'
+refuse 2 "benchmark.seeds has 'one'" benchmark suite --output other --set 'benchmark.seeds=[one]'
+refuse 2 "benchmark.seeds has '1' twice" benchmark suite --output other --set 'benchmark.seeds=[1,1]'
+refuse 2 "train.output is empty" benchmark suite
+printf 'extends: x4\n' >x4_plain.yaml
+refuse 2 "x4_plain trains a reconstructor alone" benchmark suite --output other --set 'benchmark.methods=[plain]'
+finish
