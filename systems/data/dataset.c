@@ -3,9 +3,9 @@
 #include "engine/base/hash.h"
 #include "engine/base/log.h"
 #include "engine/base/random.h"
+#include "systems/data/folds.h"
 #include "systems/data/format.h"
 #include "systems/data/listing.h"
-#include "systems/data/patients.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -248,6 +248,27 @@ static void hash_split(struct dataset *dataset, const struct options *options) {
   hash_names(dataset, &names);
 }
 
+static void keep_volumes(struct dataset *dataset, const bool *kept) {
+  size_t count = 0;
+  dataset->slice_count = 0;
+  for (size_t v = 0; v < dataset->volume_count; v++) {
+    if (!kept[v]) continue;
+    dataset->slice_count += dataset->volumes[v].slice_count;
+    dataset->volumes[count++] = dataset->volumes[v];
+  }
+  dataset->by_patient += dataset->volume_count - count;
+  dataset->volume_count = count;
+}
+
+static bool take_fold(struct dataset *dataset, const struct options *options, struct error *error) {
+  struct arena *arena = arena_open();
+  bool *kept = ARENA_NEW(arena, bool, dataset->volume_count + 1);
+  bool good = folds_choose(dataset->volumes, dataset->volume_count, options, kept, error);
+  if (good) keep_volumes(dataset, kept);
+  arena_close(arena);
+  return good;
+}
+
 static bool open_volumes(struct dataset *dataset, const struct names *names, const struct options *options,
                          struct error *error) {
   dataset->volumes = ARENA_NEW(dataset->arena, struct volume, names->count);
@@ -270,7 +291,7 @@ static bool open_volumes(struct dataset *dataset, const struct names *names, con
       !note_narrow(dataset, options, error) || !note_turned(dataset, options, error) ||
       !note_copies(dataset, options, error) || !note_grids(dataset, options, error))
     return false;
-  if (listing_has_folds(options) && !patients_take_fold(dataset, options, error)) return false;
+  if (listing_has_folds(options) && !take_fold(dataset, options, error)) return false;
   hash_split(dataset, options);
   if (dataset->slice_count) return true;
   if (dataset->volume_count)

@@ -1,6 +1,5 @@
 #include "systems/data/patients.h"
 
-#include "engine/base/hash.h"
 #include "engine/base/log.h"
 
 #include <stdlib.h>
@@ -68,57 +67,4 @@ const char *patients_shared(struct arena *arena, const struct dataset *first, co
       "hold for patients that the other has not seen; set data.patient_split to true, or keep all "
       "files of a patient in one folder",
       shared, shared == 1 ? " is" : "s are", first_name, second_name, one->patient, one->path, other->path);
-}
-
-/* ---- folds ---------------------------------------------------------------------------------------------- */
-
-struct dealt {
-  char hash[65];
-  size_t volume;
-};
-
-static int compare_dealt(const void *a, const void *b) {
-  const struct dealt *first = a, *second = b;
-  int order = strcmp(first->hash, second->hash);
-  return order ? order : (first->volume > second->volume) - (first->volume < second->volume);
-}
-
-static struct dealt *sort_dealt(struct arena *arena, const struct dataset *dataset) {
-  struct dealt *list = ARENA_NEW(arena, struct dealt, dataset->volume_count + 1);
-  for (size_t v = 0; v < dataset->volume_count; v++) {
-    const char *patient = patient_of(&dataset->volumes[v]);
-    hash_hex(patient, strlen(patient), list[v].hash);
-    list[v].volume = v;
-  }
-  qsort(list, dataset->volume_count, sizeof *list, compare_dealt);
-  return list;
-}
-
-static void keep_volumes(struct dataset *dataset, const bool *kept) {
-  size_t count = 0;
-  dataset->slice_count = 0;
-  for (size_t v = 0; v < dataset->volume_count; v++) {
-    if (!kept[v]) continue;
-    dataset->slice_count += dataset->volumes[v].slice_count;
-    dataset->volumes[count++] = dataset->volumes[v];
-  }
-  dataset->by_patient += dataset->volume_count - count;
-  dataset->volume_count = count;
-}
-
-bool patients_take_fold(struct dataset *dataset, const struct options *options, struct error *error) {
-  struct arena *arena = arena_open();
-  const struct dealt *list = sort_dealt(arena, dataset);
-  bool *kept = ARENA_NEW(arena, bool, dataset->volume_count + 1), validates = options->data.split == SPLIT_VAL;
-  size_t patient = 0, volumes = dataset->volume_count;
-  for (size_t v = 0; v < volumes; v++) {
-    patient += v && strcmp(list[v - 1].hash, list[v].hash) != 0;
-    kept[list[v].volume] = (patient % options->data.folds == options->data.fold) == validates;
-  }
-  size_t patients = volumes ? patient + 1 : 0;
-  if (patients >= options->data.folds) keep_volumes(dataset, kept);
-  arena_close(arena);
-  return patients >= options->data.folds || !volumes ||
-         fail_usage(error, "data.folds is %u, and split train of %s has %zu patient%s; set it to at most that",
-                    options->data.folds, options->data.path, patients, plural(patients));
 }

@@ -11,8 +11,4 @@ size_t patients_count(const struct dataset *dataset);
 const char *patients_shared(struct arena *arena, const struct dataset *first, const char *first_name,
                             const struct dataset *second, const char *second_name);
 
-/* Of all volumes those of data.fold stay where split val is asked for, those of the other folds where train is: patients are
- * dealt in the order of the SHA-256 of their ids. Refuses more folds than patients. */
-bool patients_take_fold(struct dataset *dataset, const struct options *options, struct error *error);
-
 #endif
