@@ -133,9 +133,14 @@ static void check_scan(struct bench *bench, bool together) {
   }
 }
 
+/* A metric of the program's own has no function here. */
+static bool is_own(size_t metric) {
+  return !strcmp(metric_list[metric].name, "callback");
+}
+
 static void takes_the_best_line(void **state) {
   for (size_t metric = 0; metric < METRICS; metric++)
-    for (int network = 0; network < 2; network++) {
+    for (int network = 0; network < 2 && !is_own(metric); network++) {
       struct bench bench;
       open_bench(&bench, *state, network, metric, 16);
       check_scan(&bench, false);
@@ -250,7 +255,7 @@ static double gap_of_mirrored(struct bench *bench) {
  * them. */
 static void takes_the_lower_of_mirrored_lines(void **state) {
   for (size_t metric = 0; metric < METRICS; metric++)
-    for (int network = 0; network < 2; network++) {
+    for (int network = 0; network < 2 && !is_own(metric); network++) {
       struct bench bench;
       double gap = 0;
       uint32_t actions[STEPS][SLICES];

@@ -408,12 +408,6 @@ static const struct log_curve curves[] = {
     {"%s", "validation", .validation = true},
     {.up = NULL}};
 
-/* Its scans start from the mask that grows, and are never set. */
-static void note(struct training *training, struct lists *lists, const char *stage, struct arena *arena) {
-  lists_note_scans(lists, stage, &training->train.simulation, arena);
-  lists_note_scans(lists, stage, &training->validation.simulation, arena);
-}
-
 const struct task task_lbcs = {
     .name = "mask",
     .network = "lbcs",
@@ -424,6 +418,7 @@ const struct task task_lbcs = {
     .more = "acquisition.budget",
     .advice = "name a reconstructor whose images are finite in learn.reconstructor",
     .one_setting = true,
+    .unset = true,
     .bytes = sizeof(struct lbcs),
     .networks = {&network_fixed_reconstructor},
     .lists = {[LBCS_OPENED] = {"opened", "when the search is opened", .host = true, .rows = opened_rows},
@@ -448,7 +443,6 @@ const struct task task_lbcs = {
     .plan = plan,
     .check = check,
     .describe = describe,
-    .note = note,
     .load = load,
     .open = open_search,
     .step = step,

@@ -131,7 +131,7 @@ static const struct system load_initial = {.name = "load_initial",
                            save_masks = {.name = "save_masks", .doc = "the masks so far", .reads = SET(ENV_mask)};
 
 static const struct system *const log_rows[] = {&save_quality, NULL}, *const save_rows[] = {&save_masks, NULL},
-                           *const start_rows[] = {&load_masks, NULL};
+                           *const start_rows[] = {&load_masks, &load_initial, NULL};
 
 static void fill_scores(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &save_scores, NULL)->reads = SET(metric_of(training)->env);
@@ -394,6 +394,7 @@ const struct task task_suno = {
     .more = "suno.passes",
     .advice = "name a reconstructor whose images are finite in learn.reconstructor",
     .one_setting = true,
+    .unset = true,
     .bytes = sizeof(struct suno),
     .networks = {&network_fixed_reconstructor, &dictionary},
     .lists = {[SUNO_BEFORE] = {"restart", "before the first exchange",

@@ -116,6 +116,7 @@ bool training_describe_split(struct training *training, struct split *split, con
 void training_note_scans(struct training *training, struct lists *lists, const char *stage, struct arena *arena) {
   lists_note_scans(lists, stage, &training->train.simulation, arena);
   lists_note_scans(lists, stage, &training->validation.simulation, arena);
+  if (training->task->unset) return;
   lists_put_set(lists, stage, &training->train.simulation, arena);
   lists_put_set(lists, stage, &training->validation.simulation, arena);
 }

@@ -106,6 +106,7 @@ struct task {
   const char *more;   /* which keys to raise for more units */
   const char *advice; /* against numbers that are not finite */
   bool one_setting;   /* it is for one acquisition, which the scene must name */
+  bool unset;         /* simulation_set is not called: scans start from masks of its own */
   bool alone;         /* ranks cannot share it out */
   bool reconstructs; /* its best.h5 is the reconstructor of the stages after it; else its last.h5 their policy
                       */

@@ -29,6 +29,7 @@ scans() { # scans ACCELERATION HORIZON INITIAL START BUDGET ARGUMENTS...
 count=0
 while read -r body size acceleration horizon ratio initial start budget; do
   case $body in radial) methods='_l2s _l2s_fast _l2sr _l2sr_fast _lbcs _pgmri' ;; *) methods='_l2s _l2s_fast _l2sr _l2sr_fast _lbcs _loupe _pgmri _slbcs _straight_through _suno _tau2 _tau4' ;; esac
+  case $body$horizon in kneelong) methods="$methods _ddqn _ddqn_fast" ;; esac
   for method in '' $methods; do
     name=${body}_x${acceleration}_$horizon$method scene=$scenes/$name.yaml
     count=$((count + 1))
@@ -36,8 +37,8 @@ while read -r body size acceleration horizon ratio initial start budget; do
     key data.size "$size" "$scene"
     pairs="[$acceleration]" first="[$ratio]"
     case $method$acceleration in
-    _pgmri4 | _lbcs4 | _slbcs4) pairs='[4,4,4,6,6,8]' first='[4,6,8,6,8,8]' ;;
-    _pgmri8 | _lbcs8 | _slbcs8) pairs='[8,8,8,12,12,16]' first='[8,12,16,12,16,16]' ;;
+    _pgmri4 | _lbcs4 | _slbcs4 | _ddqn4 | _ddqn_fast4) pairs='[4,4,4,6,6,8]' first='[4,6,8,6,8,8]' ;;
+    _pgmri8 | _lbcs8 | _slbcs8 | _ddqn8 | _ddqn_fast8) pairs='[8,8,8,12,12,16]' first='[8,12,16,12,16,16]' ;;
     _pgmri16 | _lbcs16 | _slbcs16) pairs='[16,16,16,24,24,32]' first='[16,24,32,24,32,32]' ;;
     esac
     key train.accelerations "$pairs" "$scene"
@@ -61,7 +62,7 @@ while read -r body size acceleration horizon ratio initial start budget; do
     case $body in radial) key acquisition.geometry spokes "$scene" ;; *) key acquisition.geometry lines "$scene" ;; esac
     case $body in knee | radial) batch=16 rate=0.0003 entropy=0.001 ;; *) batch=4 rate=0.0001 entropy=0.03 ;; esac
     group=1 baseline=critic from=sparse scans=$batch
-    case $name in *_fast) group=8 baseline=group from=dense scans=64 ;; esac
+    case $name in *_ddqn_fast) from=dense ;; *_fast) group=8 baseline=group from=dense scans=64 ;; esac
     case $name in *_l2sr_fast) rate=0 entropy=-1 batch=16 ;; *_suno) batch=16 ;; esac
     key learn.group $group "$scene"
     key learn.baseline $baseline "$scene"

@@ -35,13 +35,13 @@ says err "warning: skipped: $first $because"
 says out 'volumes: 1 of 2 files (2 slices)'
 says out '1 file being written by another program, skipped'
 held $first run "the same in JSON" through_flock evaluate scene.yaml --json
-says out '"written_files":1,"broken_files":0'
+says out '"written_files":1,"ambiguous_files":0,"broken_files":0'
 held $first run "inspect beside a writer" through_flock inspect data --split test --size 32
 says out "  in use: $first $because"
 says out 'volumes: 1 of 2 files (2 slices)'
 held $first run "the same in JSON" through_flock inspect data --split test --size 32 --json
 says out '{"type":"written","split":"test"'
-says out '"written":1,"broken":0'
+says out '"written":1,"ambiguous":0,"broken":0'
 held $first refuse 1 "$first $because" inspect $first
 held $first refuse 1 "data.strict: $first $because" evaluate scene.yaml --set data.strict=true
 mkdir alone

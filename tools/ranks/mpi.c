@@ -2,6 +2,7 @@
 #include "tools/ranks/ranks.h"
 
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #ifdef OPEN_MPI
@@ -11,7 +12,7 @@ const bool mpi_is_open = false;
 #endif
 const bool mpi_is_there = true;
 
-enum { PIECE = 1 << 28 }; /* bytes at once: MPI counts by int */
+enum { PIECE = 1 << 28, LINE_BYTES = 4096 }; /* bytes at once: MPI counts by int; of a line that a pipe takes whole */
 
 static void exchange(struct ranks *ranks, uint32_t partner, const void *give, void *take, size_t bytes) {
   (void)ranks;
@@ -51,6 +52,7 @@ bool mpi_join(struct ranks *known, struct error *error) {
   if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS)
     return fail(error, "MPI does not start; its own messages say why");
   joined = true;
+  setvbuf(stderr, NULL, _IOLBF, LINE_BYTES); /* a line goes out whole, before what MPI says of the end */
   atexit(end_all);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &count);
