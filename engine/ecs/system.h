@@ -4,7 +4,7 @@
 
 #include "engine/ecs/schema.h"
 
-enum { SYSTEM_KERNELS_MOST = 4 };
+enum { SYSTEM_KERNELS_MOST = 6 };
 
 struct schedule;
 struct world;

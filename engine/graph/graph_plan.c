@@ -232,6 +232,9 @@ static bool open_parameters(struct graph *graph, struct error *error) {
   }
   if (graph->train && !graph->gradients) {
     size_t all = bytes * graph->shards.held;
+    if (all / sizeof(float) > UINT32_MAX)
+      return fail_usage(error, "train.shards: gradients of %u shards a rank, of %zu parameters each, are more than kernels count; lower it",
+                        graph->shards.held, graph->elements);
     graph->gradients = device_buffer(graph->device, all, "the parameters' gradients", error);
     if (!graph->gradients) return false;
     device_fill(graph->device, graph->gradients, 0, all, 0);

@@ -89,8 +89,8 @@ static bool open_keeping(struct training *training, struct policy_setup setup, s
   size_t rows = policy_learning_of(training)->rows;
   if (options->learn.algorithm != LEARN_A2C)
     return fail(error, "learn.algorithm ppo updates more than once a rollout; a2c keeps them");
-  if (ranks_count(training->device->ranks) > 1)
-    return fail(error, "several ranks share the steps of a rollout out otherwise than its scans");
+  if (device_shards(training->device).all > 1)
+    return fail(error, "ranks take scans while they play and steps while they learn; set train.shards to 1, on one rank");
   if (!rollout_can_keep(training->device, options->learn.scans, options->world.envs))
     return fail(error,
                 "they are of one launch of an even number of scans on a device with matrix instructions; "

@@ -395,6 +395,7 @@ const struct task task_suno = {
     .advice = "name a reconstructor whose images are finite in learn.reconstructor",
     .one_setting = true,
     .unset = true,
+    .alone = true,
     .bytes = sizeof(struct suno),
     .networks = {&network_fixed_reconstructor, &dictionary},
     .lists = {[SUNO_BEFORE] = {"restart", "before the first exchange",

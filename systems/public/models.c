@@ -187,6 +187,7 @@ struct packing {
   struct arena *arena;
   const char *name[TEXT_MOST / 64]; /* of datasets or attributes */
   size_t count;
+  bool full; /* there were more of them */
 };
 
 static bool begins(const char *name, const char *with) {
@@ -195,8 +196,12 @@ static bool begins(const char *name, const char *with) {
 
 static void note_name(const char *name, void *context) {
   struct packing *packing = context;
-  if (packing->count < sizeof packing->name / sizeof *packing->name)
-    packing->name[packing->count++] = arena_text(packing->arena, "%s", name);
+  packing->full = packing->count == sizeof packing->name / sizeof *packing->name;
+  if (!packing->full) packing->name[packing->count++] = arena_text(packing->arena, "%s", name);
+}
+
+static bool check_names(const struct packing *packing, const char *what, struct error *error) {
+  return !packing->full || fail_file(error, "it holds more than %zu %s, which no network of this program has", packing->count, what);
 }
 
 static bool is_half(const char *name) {
@@ -229,19 +234,20 @@ static bool pack_dataset(struct packing *packing, const char *name, struct error
 static bool pack_datasets(struct packing *packing, struct error *error) {
   size_t packed = 0;
   packing->count = 0;
-  if (!store_list(packing->from, note_name, packing, error)) return false;
+  if (!store_list(packing->from, note_name, packing, error) || !check_names(packing, "datasets", error)) return false;
   for (size_t i = 0; i < packing->count; i++) {
     if (!is_half(packing->name[i]) && !is_mask(packing->name[i])) continue;
     if (!pack_dataset(packing, packing->name[i], error)) return false;
     packed++;
   }
   return packed ||
-         fail_file(error, "it holds no parameters and no mask: it is no checkpoint of this program");
+         fail_file(error, "it holds no parameters of a network and no mask of its own, which alone are packed");
 }
 
 static bool is_kept(const char *attribute) {
   static const char *const starts[] = {"network", "sampler", "scan_",  "origin_",   "scene",
-                                       "seed",    "version", "device", "training_", "validation_"};
+                                       "seed",    "version", "device", "training_", "validation_",
+                                       "initial_lines", "budget", "data_scale", "callback_"};
   for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
     if (begins(attribute, starts[i])) return true;
   return false;
@@ -250,7 +256,7 @@ static bool is_kept(const char *attribute) {
 static bool pack_attributes(struct packing *packing, struct error *error) {
   char *text = ARENA_NEW(packing->arena, char, TEXT_MOST);
   packing->count = 0;
-  if (!store_list_attributes(packing->from, note_name, packing, error)) return false;
+  if (!store_list_attributes(packing->from, note_name, packing, error) || !check_names(packing, "attributes", error)) return false;
   for (size_t i = 0; i < packing->count; i++) {
     const char *name = packing->name[i];
     double number;

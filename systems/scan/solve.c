@@ -374,7 +374,7 @@ const struct system system_compensate = {
     .doc = "the zero-filled image, of cells by the area of k-space that they stand for",
     .reads = SET(ENV_slice) | SET(ENV_mask) | SET(SCENE_cells),
     .writes = SET(RECONSTRUCTOR_solution),
-    .kernels = {"solve_mark", "solve_gather", "solve_density", "solve_weigh"},
+    .kernels = {"solve_mark", "solve_gather", "solve_density", "solve_weigh", "solve_magnitude"},
     .run = run_compensate};
 
 void solve_begin(struct world *world, const struct simulation *simulation, double inner, double threshold) {

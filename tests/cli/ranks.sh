@@ -87,6 +87,7 @@ ends() {
 ends '3 ranks were started; there must be 1, 2, 4' $starts -n 3 "$l2sr" train scene --output refused
 ends 'train.method lbcs trains on one device (stage mask), and 2 ranks were started' $starts -n 2 "$l2sr" train scene \
   --method lbcs --output refused
+ends 'train.method suno trains on one device' $starts -n 2 "$l2sr" train scene --method suno --output refused
 ends '2 ranks were started, and train.shards is 1: a rank takes one at least; start 1 or fewer, or set it to 0' $starts -n 2 "$l2sr" train scene --set train.shards=1 \
   --output refused
 ends "rank 1 on $(hostname) has the scene" $starts -n 1 "$l2sr" train scene --output other : -n 1 "$l2sr" train scene --seed 9 \
@@ -95,6 +96,13 @@ ends 'srun --mpi=pmix l2sr train SCENE' env SLURM_STEP_NUM_TASKS=4 "$l2sr" train
 ends 'train.shards is 4, and what it goes on from has 8' "$l2sr" train scene --set train.shards=4 --epochs 900 --output whole \
   --resume
 ends 'train.shards is 3; it must be 1, 2, 4 ... 64' "$l2sr" train scene --set train.shards=3 --output refused
+
+# combinations side by side, each with its log
+run "combinations side by side" "$l2sr" sweep scene --devices 0 --jobs 2 --output grid --set train.rate=0.001,0.0003
+for rate in 0.001 0.0003; do
+  tried=$((tried + 1))
+  grep -q 'device' "grid/train.rate=$rate.log" || complain "the combination of rate $rate has no log"
+done
 
 # --devices starts them itself; on a host of one device both ranks share it
 run "two ranks by --devices" "$l2sr" train scene --devices 0,0 --output devices

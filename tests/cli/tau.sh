@@ -75,6 +75,8 @@ refuse 1 'tau.slope was 10 and is 5 now' train scene --quiet --output whole --re
 refuse 1 'it was trained with train.method tau_step; go on with that' train scene --quiet --output whole --resume --method reconstructor
 refuse 1 'train.method was tau_step and is loupe now' train scene --quiet --output whole --resume --method loupe
 refuse 2 'sampler.tau_step is empty; name a checkpoint of train.method tau_step' evaluate scene
+run "packed" "$l2sr" models --pack whole/best.h5 --output packed.h5
+run "by what was packed" "$l2sr" evaluate scene --set sampler.tau_step=packed.h5 --reconstructor packed.h5
 refuse 1 'it is no checkpoint of a sampler of tau steps: its attribute sampler is missing' evaluate scene --set sampler.tau_step=plain/best.h5
 refuse 1 'it was trained for scans of 1 initial and 7 acquired lines; x8 long has 1 and 3' evaluate scene \
   --set sampler.tau_step=whole/best.h5 --set acquisition.acceleration=8

@@ -243,8 +243,8 @@ static bool read_slots(struct suite *suite, struct error *error) {
   char word[WORD_MOST];
   size_t count = option_count(devices), each = options->benchmark.jobs;
   if ((count ? count : 1) * each > PROCESSES_MOST)
-    return fail_usage(error, "benchmark.jobs is %u on each of %zu devices; there may be %d in all",
-                      options->benchmark.jobs, count, PROCESSES_MOST);
+    return fail_usage(error, "benchmark.jobs is %u on each of %zu device%s; there may be %d in all",
+                      options->benchmark.jobs, count ? count : 1, plural(count ? count : 1), PROCESSES_MOST);
   do {
     bool named = count && (devices = option_next(devices, word, sizeof word));
     for (size_t i = 0; i < each && (named || !count); i++)

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-enum { JOB_WORDS = 256 };
+enum { JOB_WORDS = 1024 }; /* --set of every option, and the rest */
 
 struct job {
   const char *word[JOB_WORDS + 1]; /* the command's, without the program; ended by NULL */

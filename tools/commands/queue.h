@@ -11,7 +11,7 @@
 struct queue_job {
   const char *name;
   const char *const *words; /* after the program's name, ended by NULL; --device comes behind them */
-  const char *log;          /* what it prints, in its folder, which is made; it is appended to */
+  const char *log;          /* what it prints is appended to it; its folder is there */
   bool failed;
 };
 

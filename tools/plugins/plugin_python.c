@@ -60,7 +60,7 @@ static bool open_lines(struct python_child *child, struct error *error) {
   child->line = moved(ends[0]);
   int end = moved(ends[1]);
   child->memory = moved(memfd_create("l2sr plugin", MFD_CLOEXEC));
-  child->replies = fdopen(dup(child->line), "r");
+  child->replies = fdopen(fcntl(child->line, F_DUPFD_CLOEXEC, CHILD_MEMORY + 1), "r");
   bool good = child->line >= 0 && end >= 0 && child->memory >= 0 && child->replies
                   ? start(child, end, error)
                   : fail(error, "--plugin %s: cannot make memory to share: %s", child->path, strerror(errno));
