@@ -33,7 +33,8 @@ run "report" "$l2sr" report made --output page
 what='the page'
 says page/report.txt Callback
 refuse 2 'plugin.txt is no shared library (.so) and no Python file (.py)' evaluate scene --plugin plugin.txt
-refuse 1 'none.so does not load' evaluate scene --plugin none.so
+refuse 1 'none.so: there is no such file' evaluate scene --plugin none.so
+refuse 1 'none.py: there is no such file' evaluate scene --plugin none.py
 refuse 1 'has no function l2sr_plugin_open' evaluate scene --plugin "${l2sr%/*}/libl2sr.so"
 refuse 1 'refuses: no weights' evaluate scene --plugin "${own%.so}_refuses.so"
 
@@ -85,6 +86,17 @@ tried=$((tried + 1))
 says err "missing.py does not load in $python: ModuleNotFoundError: No module named 'nothing_of_that_name'"
 echo 'reconstruct = 1' >empty.py
 refuse 1 'has neither a function reconstruct nor a function metric' evaluate scene --plugin empty.py
+# one that does not come back ends with the program
+tried=$((tried + 1))
+printf "import os, time\ndef metric(batch):\n    pass\ndef reconstruct(batch):\n    open('child', 'w').write(str(os.getpid()))\n    time.sleep(100)\n" >hangs.py
+"$l2sr" evaluate scene --plugin hangs.py >out 2>err &
+program=$!
+for turn in 1 2 3 4 5 6 7 8 9 10; do [ -s child ] || sleep 0.5; done
+[ -s child ] || complain "the function is not called"
+kill -KILL $program
+wait $program 2>/dev/null
+for turn in 1 2 3 4 5 6; do kill -0 "$(cat child)" 2>/dev/null && sleep 0.3; done
+kill -0 "$(cat child)" 2>/dev/null && complain "a function that hangs outlives the program"
 
 # ---- the example: a variational network of one's own in PyTorch ---------------------------------------------
 if "$python" -c 'import torch' 2>/dev/null; then

@@ -71,6 +71,8 @@ tried=$((tried + 1))
 [ "$(wc -c <packed_r.h5)" -lt "$(($(wc -c <run/reconstructor_1/best.h5) / 2))" ] || complain "a packed checkpoint is no smaller"
 refuse 1 'it holds no parameters of a network and no mask' models --pack results/zero/results.h5 --output none.h5
 refuse 2 'go together' models --pack packed_r.h5
+refuse 2 'is the checkpoint that is packed, which would be lost' models --pack packed_r.h5 --output packed_r.h5
+[ ! -c /dev/full ] || refuse 2 '/dev/full is no file' models --pack packed_r.h5 --output /dev/full
 run "networks that come with the program" "$l2sr" models
 says out 'brain_x8_long_loupe'
 run "a card" "$l2sr" models zoo:phantom_x4_long

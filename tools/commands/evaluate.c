@@ -382,7 +382,11 @@ static bool run_evaluate(struct call *call, struct error *error) {
   if (!call->operand_count && cross_is_asked(&call->options)) return run_pairs(call, error);
   if (!check_scenes(call, error)) return false;
   name_folder(call, call->operand_count);
-  return make_folder(call, error) && call_on_device(call, evaluate_all, error);
+  const char *folder = call->options.evaluate.output;
+  size_t there = *folder ? folder_there(folder) : 0;
+  bool good = make_folder(call, error) && call_on_device(call, evaluate_all, error);
+  if (!good && *folder) folder_unmake(folder, there);
+  return good;
 }
 
 static const struct flag flags[] = {

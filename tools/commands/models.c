@@ -5,6 +5,7 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/stat.h>
 
 static void print_row(struct arena *arena, const char *folder, const char *name, const char *card) {
   struct stat status = {0};
@@ -45,12 +46,22 @@ static bool show_card(struct call *call, const char *folder, struct error *error
   return !bad || fail_file(error, "the card cannot be printed");
 }
 
+/* A file is written beside it and takes its name: no device may have that, nor the checkpoint itself. */
+static bool check_output(const char *pack, const char *output, struct error *error) {
+  struct stat from, to;
+  if (stat(output, &to)) return true;
+  if (!S_ISREG(to.st_mode)) return fail_usage(error, "--output %s is no file; name one that is to be written", output);
+  if (!stat(pack, &from) && from.st_dev == to.st_dev && from.st_ino == to.st_ino)
+    return fail_usage(error, "--output %s is the checkpoint that is packed, which would be lost; name another file", output);
+  return true;
+}
+
 static bool run_models(struct call *call, struct error *error) {
   const char *pack = call_flag(call, "pack"), *output = call_flag(call, "output");
   const char *folder = models_folder(call->arena, call_scenes(call->arena));
   if (!pack != !output) return fail_usage(error, "--pack CHECKPOINT and --output FILE go together");
   if (pack && call->operand_count) return fail_usage(error, "--pack takes no NAME");
-  if (pack && !models_pack(pack, output, error)) return false;
+  if (pack && (!check_output(pack, output, error) || !models_pack(pack, output, error))) return false;
   if (pack) printf("written: %s\n", text_shown(call->arena, output));
   return pack || (call->operand_count ? show_card : list_all)(call, folder, error);
 }

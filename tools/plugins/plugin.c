@@ -1,5 +1,7 @@
 #include "tools/plugins/plugin.h"
 
+#include "engine/files/part.h"
+
 #include <dlfcn.h>
 #include <string.h>
 
@@ -27,6 +29,8 @@ static bool open_library(struct plugin *plugin, const char *path, struct l2sr_ca
 bool plugin_open(struct plugin *plugin, const char *path, struct arena *arena, struct error *error) {
   struct l2sr_callbacks callbacks = {.bytes = sizeof callbacks, .name = path};
   *plugin = (struct plugin){0};
+  if ((ends_in(path, ".so") || ends_in(path, ".py")) && !file_is_there(path))
+    return fail_file(error, "--plugin %s: there is no such file", path);
   bool good = ends_in(path, ".so")   ? open_library(plugin, path, &callbacks, arena, error)
               : ends_in(path, ".py") ? python_open(&plugin->child, path, &callbacks, arena, error)
                                      : fail_usage(error, "--plugin %s is no shared library (.so) and no Python file (.py)", path);
