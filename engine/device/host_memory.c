@@ -3,7 +3,7 @@
 #include "engine/device/room.h"
 
 bool host_memory_open(struct host_memory *memory, struct device *device, size_t bytes, const char *what,
-                      struct error *error) {
+                      const char *advice, struct error *error) {
   cl_int code;
   if (!room_for(bytes + room_for_kernels(), what, error)) return false;
   memory->buffer =
@@ -14,8 +14,8 @@ bool host_memory_open(struct host_memory *memory, struct device *device, size_t 
   if (code == CL_SUCCESS) return true;
   if (memory->buffer) clReleaseMemObject(memory->buffer);
   *memory = (struct host_memory){0};
-  return fail_memory(error, "no pinned host memory for %s: %zu bytes (%s); lower world.envs", what, bytes,
-                     device_code_name(code));
+  return fail_memory(error, "no pinned host memory for %s: %zu bytes (%s); %s", what, bytes, device_code_name(code),
+                     advice);
 }
 
 void host_memory_close(struct host_memory *memory, struct device *device) {

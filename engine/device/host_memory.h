@@ -9,9 +9,9 @@ struct host_memory {
   void *data;
 };
 
-/* `what` it is for, in words. */
+/* `what` it is for, in words; `advice` where there is none: what to do. */
 bool host_memory_open(struct host_memory *memory, struct device *device, size_t bytes, const char *what,
-                      struct error *error);
+                      const char *advice, struct error *error);
 void host_memory_close(struct host_memory *memory, struct device *device); /* one that was never opened is allowed */
 
 #endif

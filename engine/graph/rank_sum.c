@@ -13,15 +13,10 @@ static size_t pinned_bytes(const struct rank_sum *sum) {
 }
 
 static bool open_pinned(struct rank_sum *sum, struct error *error) {
-  struct device *device = sum->graph->device;
-  cl_int code;
-  sum->pinned = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, pinned_bytes(sum), NULL, &code);
-  if (code == CL_SUCCESS)
-    sum->gradient = clEnqueueMapBuffer(device->queue, sum->pinned, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
-                                       pinned_bytes(sum), 0, NULL, NULL, &code);
-  if (code != CL_SUCCESS)
-    return fail_memory(error, "no host memory for %.1f MiB of gradients that ranks exchange: %s",
-                       (double)pinned_bytes(sum) / 0x1p20, device_code_name(code));
+  if (!host_memory_open(&sum->pinned, sum->graph->device, pinned_bytes(sum), "gradients that ranks exchange",
+                        "start fewer ranks on this host", error))
+    return false;
+  sum->gradient = sum->pinned.data;
   sum->taken = sum->gradient + sum->graph->elements;
   return true;
 }
@@ -39,8 +34,7 @@ bool rank_sum_open(struct rank_sum *sum, const struct graph *graph, struct error
 void rank_sum_close(struct rank_sum *sum) {
   if (!sum->graph) return;
   struct device *device = sum->graph->device;
-  if (sum->gradient) CL(device, clEnqueueUnmapMemObject(device->queue, sum->pinned, sum->gradient, 0, NULL, NULL));
-  if (sum->pinned) clReleaseMemObject(sum->pinned);
+  host_memory_close(&sum->pinned, device);
   device_release(device, sum->others, sum->others ? others_bytes(sum) : 0);
   *sum = (struct rank_sum){0};
 }

@@ -5,13 +5,14 @@
 #ifndef L2SR_ENGINE_RANK_SUM_H
 #define L2SR_ENGINE_RANK_SUM_H
 
+#include "engine/device/host_memory.h"
 #include "engine/graph/graph.h"
 
 struct rank_sum {
   const struct graph *graph;
   cl_mem others;       /* half of a gradient */
-  cl_mem pinned;       /* the host's memory, mapped to `gradient` and behind it to `taken` */
-  float *gradient, *taken;
+  struct host_memory pinned;
+  float *gradient, *taken; /* one behind the other in it */
 };
 
 /* The graph owns its parameters and is planned to train. Alone it takes nothing. */

@@ -310,7 +310,7 @@ static void enqueue_copy(struct env *env, enum l2sr_array array) {
 bool env_array_pin(struct env *env, enum l2sr_array array, struct error *error) {
   struct host_memory *copy = &env->array[array].copy;
   if (copy->buffer) return true;
-  if (!host_memory_open(copy, &env->device, bytes_of(env, array), rows[array].name, error)) return false;
+  if (!host_memory_open(copy, &env->device, bytes_of(env, array), rows[array].name, "lower world.envs", error)) return false;
   enqueue_copy(env, array);
   return device_finish(&env->device, error);
 }

@@ -136,8 +136,8 @@ static bool open_flags(struct env *env, struct error *error) {
       !(env->skip = device_buffer(&env->device, bytes, "flags of environments", error)) ||
       !(env->refused = device_buffer(&env->device, sizeof(uint32_t), "flags of environments", error)) ||
       !(env->before = device_buffer(&env->device, sizeof(uint32_t), "flags of environments", error)) ||
-      !host_memory_open(&env->actions, &env->device, bytes, "actions", error) ||
-      !host_memory_open(&env->refused_row, &env->device, sizeof(uint32_t), "flags of environments", error))
+      !host_memory_open(&env->actions, &env->device, bytes, "actions", "lower world.envs", error) ||
+      !host_memory_open(&env->refused_row, &env->device, sizeof(uint32_t), "flags of environments", "lower world.envs", error))
     return false;
   device_fill(&env->device, env->reset, 0, bytes, 0);
   device_fill(&env->device, env->skip, 0, bytes, 0);

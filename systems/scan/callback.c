@@ -151,7 +151,7 @@ static bool open_memory(struct caller *caller, enum callback_array array, struct
   if (!(memory->buffer = device_buffer(device, bytes, what, error))) return false;
   caller->batch.array[array] = memory->buffer;
   if (caller->callbacks->place == CALLBACK_OPENCL) return true;
-  if (!host_memory_open(&memory->host, device, bytes, what, error)) return false;
+  if (!host_memory_open(&memory->host, device, bytes, what, "lower world.envs", error)) return false;
   caller->batch.array[array] = memory->host.data;
   return true;
 }
