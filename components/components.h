@@ -77,6 +77,7 @@ enum shape {
   X(SLICE, std, F32, ONE, SCENE, "sample deviation of image (divisor n-1)")                                  \
   X(SLICE, peak, F32, ONE, SCENE, "largest pixel of the clamped, un-normalised image")                       \
   X(SLICE, data_range, F32, ONE, SCENE, "L of SSIM and PSNR, by the rule data.range")                        \
+  X(SLICE, label, F32, ONE, SCENE, "label of the slice (data.label)")                                        \
   X(SLICE, volume, U32, ONE, SCENE, "which volume the slice is of")                                          \
   X(SLICE, order, U32, ONE, SCENE, "which slice the scan with this number takes")                            \
   X(ENV, scan, U32, ONE, SAVED, "number of the running scan: keys its random numbers")                       \

@@ -66,6 +66,10 @@ enum option_concern {
   X(data, LIST, augment, "", 0, 0, NULL,                                                                     \
     "how slices are moved that a reconstructor is trained on, anew in every epoch. flips: on each axis. "    \
     "shifts: cyclic, at most N/32 pixels on each axis. turns: by 90 degrees. Empty: they stay", CONCERNS_TRAINING)\
+  X(data, TEXT, labels, "", 0, 0, NULL,                                                                      \
+    "CSV file of labels of slices: columns file, slice (without it a row is a volume's), split (optional), and others of " \
+    "numbers, of which data.label names one; empty: data.label is an attribute or a dataset of the volumes", CONCERNS_PLACE) \
+  X(data, TEXT, label, "", 0, 0, NULL, "name of the label that slices have; empty: none", CONCERNS_TEST)     \
   X(data, BOOL, exclude_constant, "false", 0, 0, NULL, "leaves out slices whose pixels are all equal", CONCERNS_SLICES)\
   X(data, BOOL, strict, "false", 0, 0, NULL, "stops at the first broken file instead of skipping it", CONCERNS_PLACE)\
   X(data, CHOICE, order, "sequential", 0, 0, "sequential|permuted",                                          \

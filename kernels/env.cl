@@ -146,6 +146,13 @@ env_keep_pixels(__global const float *restrict image, __global const uint *restr
     kept[(size_t)row * PIXELS + i] = image[(size_t)row * PIXELS + i];
 }
 
+/* The labels of the slices of scans [first, first + rows). */
+__kernel void env_label(__global const uint *restrict slice, __global const float *restrict label,
+                        __global float *restrict labels, uint first, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row < rows) labels[row] = label[slice[first + row]];
+}
+
 /* The images that scans [first, first + rows) are scored against. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 env_target(__global const uint *restrict slice, __global const float *restrict image,

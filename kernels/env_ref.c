@@ -108,10 +108,18 @@ void env_keep_free_prepare(struct host_args *args, struct random *random) {
   args->value[4].u = random_u32(random) % 2;
 }
 
-void env_target_prepare(struct host_args *args, struct random *random) {
+static void set_slices_from(struct host_args *args, struct random *random, int first) {
   for (size_t row = 0; row < args->rows + 3; row++)
     ((uint32_t *)args->in[0])[row] = random_u32(random) % (uint32_t)args->table_rows[TABLE_SLICE];
-  args->value[5].u = random_u32(random) % 4;
+  args->value[first].u = random_u32(random) % 4;
+}
+
+void env_target_prepare(struct host_args *args, struct random *random) {
+  set_slices_from(args, random, 5);
+}
+
+void env_label_prepare(struct host_args *args, struct random *random) {
+  set_slices_from(args, random, 3);
 }
 
 /* ---- references ---------------------------------------------------------------------------------------- */
@@ -251,4 +259,10 @@ void env_target_reference(const struct host_args *args) {
     double normal = ((double)image[at * pixels + i % pixels] - mean[at]) / (std[at] + 1e-11);
     ((float *)args->out[4])[i] = (float)(fmin(fmax(normal, -6), 6) * std[at] + mean[at]);
   }
+}
+
+void env_label_reference(const struct host_args *args) {
+  const uint32_t *slice = args->in[0];
+  for (size_t row = 0; row < args->rows; row++)
+    ((float *)args->out[2])[row] = ((const float *)args->in[1])[slice[args->value[3].u + row]];
 }

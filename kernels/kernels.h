@@ -29,6 +29,7 @@ void env_keep_free_reference(const struct host_args *args);
 void env_keep_standardised_reference(const struct host_args *args);
 void env_keep_image_reference(const struct host_args *args);
 void env_target_reference(const struct host_args *args);
+void env_label_reference(const struct host_args *args);
 void line_draw_reference(const struct host_args *args);
 void line_next_reference(const struct host_args *args);
 void line_exact_reference(const struct host_args *args);
@@ -232,6 +233,7 @@ void env_keep_standardised_prepare(struct host_args *args, struct random *random
 void env_keep_image_prepare(struct host_args *args, struct random *random);
 void env_keep_free_prepare(struct host_args *args, struct random *random);
 void env_target_prepare(struct host_args *args, struct random *random);
+void env_label_prepare(struct host_args *args, struct random *random);
 void line_exact_prepare(struct host_args *args, struct random *random);
 void line_prepare(struct host_args *args, struct random *random);
 void observe_prepare(struct host_args *args, struct random *random);

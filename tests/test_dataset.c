@@ -1550,6 +1550,81 @@ static void the_rows_claim_their_files(void **state) {
   assert_non_null(format_to_write()->images);
 }
 
+/* ---- labels -------------------------------------------------------------------------------------------- */
+
+static void write_labels(const char *text) {
+  FILE *file = fopen(support_path(&folder, "labels.csv"), "w");
+  assert_non_null(file);
+  fputs(text, file);
+  assert_int_equal(fclose(file), 0);
+}
+
+static void expect_labels(const char *text, const float *want, size_t count) {
+  struct dataset dataset;
+  size_t at = 0;
+  write_labels(text);
+  volumes_of(&dataset);
+  for (size_t v = 0; v < dataset.volume_count; v++)
+    for (size_t s = 0; s < dataset.volumes[v].slices; s++, at++) assert_true(at < count && dataset.volumes[v].label[s] == want[at]);
+  assert_int_equal(at, count);
+  dataset_close(&dataset);
+}
+
+static void refuse_labels(const char *text, const char *part) {
+  write_labels(text);
+  expect_refusal(part);
+}
+
+static void labels_are_a_column_of_a_table(void **state) {
+  (void)state;
+  make("train/a.h5", slices(2));
+  make("train/b.h5", slices(1));
+  make("val/a.h5", slices(1));
+  set(arena_text(folder.arena, "data.labels=%s", support_path(&folder, "labels.csv")));
+  set("data.split=train");
+  refuse_labels("file,tumour\n", "data.label is empty, and data.labels ");
+  set("data.label=tumour");
+  expect_labels("\xef\xbb\xbf\"file\",tumour\r\ntrain/a.h5,1\r\nb,-2.5\r\n\r\n", (const float[]){1, 1, -2.5f}, 3);
+  expect_labels("split,file,slice,tumour\ntrain,a.h5,1,3\nval,a.h5,0,9\ntrain,b.h5,0,4\ntrain,\"a.h5\",0,\"2\"",
+                (const float[]){2, 3, 4}, 3);
+  refuse_labels("", "is empty; its first line names columns");
+  refuse_labels("name;tumour\n", "has columns name;tumour; there must be one `file`");
+  refuse_labels("file,grade\n", "has columns file, grade; set data.label to one of them");
+  refuse_labels("file,tumour\na.h5,1,1\n", "line 2 has 3 fields; its first line names 2");
+  refuse_labels("file,tumour\na.h5,yes\n", "line 2: tumour is 'yes'; it must be a finite number");
+  refuse_labels("file,tumour\na.h5,nan\n", "line 2: tumour is 'nan'");
+  refuse_labels("file,slice,tumour\nz,7,0\na.h5,2,1\n", "line 3: slice '2' of ");
+  refuse_labels("file,tumour\na.h5,1\na,2\n", "a.h5 has a label already; give one row a volume");
+  refuse_labels("file,slice,tumour\na.h5,0,1\nb.h5,0,1\n", "1 of 3 slices have no finite label tumour, the first is slice 1 of ");
+  set("data.split=all");
+  refuse_labels("file,tumour\na.h5,1\n", "give a column `split`, or the folders too");
+  expect_labels("file,split,tumour\na,val,8\na,train,1\nb,train,2\n", (const float[]){1, 1, 2, 8}, 4);
+}
+
+static void labels_lie_beside_the_slices(void **state) {
+  struct dataset dataset;
+  struct store *store;
+  struct error error;
+  const size_t count = 2;
+  const float label[] = {5, 6}, images[2 * 64] = {0};
+  (void)state;
+  set("data.label=grade");
+  make("a.h5", slices(2));
+  expect_refusal("2 of 2 slices have no finite label grade, the first is slice 0 of ");
+  assert_good(store_create(&store, support_path(&folder, "a.h5"), &error), &error);
+  assert_good(store_write(store, "reconstruction_esc", STORE_F32, 3, (const size_t[]){2, 8, 8}, images, false, &error), &error);
+  assert_good(store_write(store, "grade", STORE_F32, 1, &count, label, false, &error), &error);
+  assert_good(store_commit(store, &error), &error);
+  assert_string_equal(volumes_of(&dataset), "a.h5");
+  assert_true(dataset.volumes[0].label[0] == 5 && dataset.volumes[0].label[1] == 6);
+  dataset_close(&dataset);
+  set("data.label=number"); /* an attribute that make writes */
+  make("a.h5", slices(2));
+  assert_string_equal(volumes_of(&dataset), "a.h5");
+  assert_true(dataset.volumes[0].label[0] == dataset.volumes[0].label[1] && dataset.volumes[0].label[0] > 0);
+  dataset_close(&dataset);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, close_folder)
 
 int main(void) {
@@ -1615,6 +1690,8 @@ int main(void) {
       TEST(a_thread_that_does_not_start_is_explained),
       TEST(a_crop_that_nobody_asked_for_is_said),
       TEST(what_was_left_out_is_printed),
+      TEST(labels_are_a_column_of_a_table),
+      TEST(labels_lie_beside_the_slices),
       TEST(a_format_is_a_row),
       TEST(the_rows_claim_their_files),
   };

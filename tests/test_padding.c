@@ -84,7 +84,7 @@ static const char *header_of(struct arena *arena, int centre, int last) {
 /* Columns are the scene's where images keep their width, or the k-space itself is cut. */
 static void zeros_are_found_by_looking(void **state) {
   struct arena *arena = arena_open();
-  struct slices_in_memory slices = {make_kspace(arena, 5, 4), SLICES, COILS, HEIGHT, WIDTH, NULL};
+  struct slices_in_memory slices = {make_kspace(arena, 5, 4), SLICES, COILS, HEIGHT, WIDTH, NULL, NULL};
   struct options options = scene(arena, WIDTH, WIDTH);
   (void)state;
   padding_find(&options, &slices);

@@ -62,8 +62,9 @@ static void make_kspace(void) {
     }
 }
 
-static const struct l2sr_slices slices = {
-    .bytes = sizeof slices, .values = &kspace[0][0][0][0][0], .count = SLICES, .coils = COILS, .height = N, .width = N};
+static const float labels[SLICES] = {0.5f, 1, -3};
+static const struct l2sr_slices slices = {.bytes = sizeof slices, .values = &kspace[0][0][0][0][0], .count = SLICES,
+                                          .coils = COILS, .height = N, .width = N, .label = labels};
 static const char *const overrides[] = {
     "data.size=32",          "data.kspace=measured",    "acquisition.acceleration=4", "acquisition.horizon=long",
     "acquisition.initial_lines=2", "network.batch=3", "reconstruct.method=callback", "reconstruct.input=maps",
@@ -99,7 +100,7 @@ static int reconstruct(const struct l2sr_batch *batch, void *context) {
   struct seen *seen = context;
   const float *observation = batch->observation, *planes = batch->kspace, *maps = batch->maps;
   if (seen->does == DO_FAIL) return snprintf(batch->fault, L2SR_FAULT, "no weights here");
-  if (batch->coils != COILS || batch->image || !batch->path[0] || batch->bytes < sizeof *batch) return 1;
+  if (batch->coils != COILS || batch->image || batch->label || !batch->path[0] || batch->bytes < sizeof *batch) return 1;
   for (size_t scan = 0; scan < batch->scans; scan++) {
     seen->error = fmax(seen->error, rss_error(batch, scan));
     for (size_t i = 0; i < COILS * N * N; i++) {
@@ -119,9 +120,10 @@ static int reconstruct(const struct l2sr_batch *batch, void *context) {
 /* Minus the mean absolute difference. */
 static int score(const struct l2sr_batch *batch, void *context) {
   struct seen *seen = context;
-  const float *image = batch->image, *target = batch->target;
-  if (batch->observation || batch->kspace) return 1;
+  const float *image = batch->image, *target = batch->target, *label = batch->label;
+  if (batch->observation || batch->kspace || !label) return 1;
   for (size_t scan = 0; scan < batch->scans; scan++) {
+    if (label[scan] != labels[batch->slice[scan]]) return 1;
     double sum = 0;
     for (size_t i = scan * N * N; i < (scan + 1) * N * N; i++) sum += fabs((double)image[i] - (double)target[i]);
     ((float *)batch->result)[scan] = seen->does == DO_NO_NUMBER ? NAN : (float)(-sum / (N * N));
@@ -175,6 +177,14 @@ static void expect_end(l2sr_env *env) {
   }
 }
 
+/* Scans of environment i are 0 + i, then ENVS + i, of the slices in turn. */
+static void expect_labels(l2sr_env *env) {
+  float now[ENVS], last[ENVS];
+  GOOD(l2sr_env_read(env, L2SR_LABEL, now, sizeof now));
+  GOOD(l2sr_env_read(env, L2SR_FINAL_LABEL, last, sizeof last));
+  for (int i = 0; i < ENVS; i++) assert_true(last[i] == labels[i % SLICES] && now[i] == labels[(ENVS + i) % SLICES]);
+}
+
 static void images_and_rewards_are_the_programs(void **state) {
   static float planes[ENVS][COILS][N][N][2], maps[ENVS][COILS][N][N][2];
   struct l2sr_shape shape = {.bytes = sizeof shape};
@@ -192,6 +202,7 @@ static void images_and_rewards_are_the_programs(void **state) {
   GOOD(l2sr_env_shape(env, L2SR_FINAL_ACQUIRED, &shape));
   GOOD(l2sr_env_shape(env, L2SR_FINAL_RECONSTRUCTION, &shape));
   GOOD(l2sr_env_reset(env, NULL, NULL));
+  GOOD(l2sr_env_shape(env, L2SR_FINAL_LABEL, &shape));
   for (uint32_t t = 0; t < BUDGET; t++) {
     GOOD(l2sr_env_read(env, L2SR_KSPACE, planes, sizeof planes));
     for (int i = 0; i < N * N; i++) { /* of slice 0, lines that are acquired */
@@ -202,6 +213,7 @@ static void images_and_rewards_are_the_programs(void **state) {
     step_by(env, t);
   }
   expect_end(env);
+  expect_labels(env);
   GOOD(l2sr_env_read(env, L2SR_MAPS, maps, sizeof maps));
   assert_true(maps[ENVS - 1][1][3][4][0] == 1 && maps[0][0][3][4][1] == 0);
   assert_int_equal(seen.images, ENVS);
@@ -246,8 +258,10 @@ static void what_is_not_there_is_refused(void **state) {
   struct l2sr_callbacks callbacks = callbacks_of(&seen);
   struct l2sr_config config = config_of(NULL);
   struct l2sr_shape shape = {.bytes = sizeof shape};
+  struct l2sr_slices bare = slices;
   l2sr_env *env;
   (void)state;
+  bare.label = NULL;
   REFUSED(L2SR_WRONG_USAGE, "reconstruct.method names callback", l2sr_env_open(&config, &env));
   config.callbacks = &callbacks;
   callbacks.metric = NULL;
@@ -264,9 +278,11 @@ static void what_is_not_there_is_refused(void **state) {
   all[METRIC + 1] = "evaluate.metrics=[ssim]";
   config.callbacks = NULL;
   config.overrides = all;
+  config.slices = &bare;
   GOOD(l2sr_env_open(&config, &env));
   GOOD(l2sr_env_shape(env, L2SR_KSPACE, &shape)); /* without a function, too */
   REFUSED(L2SR_WRONG_USAGE, "reconstruct.input is kspace; set it to maps", l2sr_env_shape(env, L2SR_MAPS, &shape));
+  REFUSED(L2SR_WRONG_USAGE, "there is no array label: data.label is empty", l2sr_env_shape(env, L2SR_LABEL, &shape));
   GOOD(l2sr_env_reset(env, NULL, NULL));
   REFUSED(L2SR_WRONG_USAGE, "planes of coils", l2sr_env_draw(env, L2SR_KSPACE, 0, "none.png"));
   GOOD(l2sr_env_close(env));

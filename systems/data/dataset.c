@@ -5,6 +5,7 @@
 #include "engine/base/random.h"
 #include "systems/data/folds.h"
 #include "systems/data/format.h"
+#include "systems/data/labels.h"
 #include "systems/data/listing.h"
 
 #include <math.h>
@@ -392,7 +393,7 @@ bool dataset_open(struct dataset *dataset, const struct options *options, struct
     }
     dataset->selected = names.count;
     hash_names(dataset, &names);
-    if (open_volumes(dataset, &names, options, error)) return true;
+    if (open_volumes(dataset, &names, options, error) && labels_read(dataset, options, error)) return true;
   }
   dataset_close(dataset);
   return false;

@@ -39,6 +39,7 @@ struct slices_in_memory {
   size_t count, coils; /* coils 0: images */
   size_t height, width;
   const uint32_t *volume; /* [count]: neighbours of one number are a volume; NULL: each is */
+  const float *label;     /* [count]; NULL: they have none */
 };
 bool dataset_of_slices(struct dataset *dataset, const struct slices_in_memory *slices, const struct options *options,
                        struct error *error);

@@ -1,6 +1,7 @@
 /* Slices in the program's memory as a data set: neighbours of one number are a volume. */
 #include "systems/data/dataset.h"
 #include "systems/data/format.h"
+#include "systems/data/labels.h"
 
 enum { SIDE_MOST = 1 << 14, COILS_MOST = 1 << 10 };
 
@@ -42,7 +43,8 @@ static bool add_volume(struct dataset *dataset, const struct slices_in_memory *s
                             .coils = slices->coils ? slices->coils : 1,
                             .height = slices->height,
                             .width = slices->width,
-                            .memory = slices->values + first * slice_floats(slices)};
+                            .memory = slices->values + first * slice_floats(slices),
+                            .memory_label = slices->label ? slices->label + first : NULL};
   snprintf(volume->key, sizeof volume->key, "%s", slices->coils ? "kspace" : "images");
   if (!volume_open(volume, options, error)) return false;
   dataset->volume_count++;
@@ -79,7 +81,8 @@ static bool add_volumes(struct dataset *dataset, const struct slices_in_memory *
 bool dataset_of_slices(struct dataset *dataset, const struct slices_in_memory *slices,
                        const struct options *options, struct error *error) {
   *dataset = (struct dataset){.arena = arena_open()};
-  if (check_slices(slices, error) && add_volumes(dataset, slices, options, error)) return true;
+  if (check_slices(slices, error) && add_volumes(dataset, slices, options, error) && labels_read(dataset, options, error))
+    return true;
   dataset_close(dataset);
   return false;
 }

@@ -47,6 +47,9 @@ struct volume_format {
   /* The mask beside k-space: of columns [width] or of samples [height][width]; *mask stays NULL where it is none of these.
    * NULL: the format has none. */
   void (*read_mask)(void *file, const struct volume *volume, struct arena *arena, const uint8_t **mask, size_t *entries);
+  /* The attribute or dataset of this name, a number of the volume or numbers of its slices, to [slices]; what it leaves stays as
+   * it is. NULL: the format has none. */
+  bool (*read_label)(void *file, const struct volume *volume, const char *name, float *to, struct error *error);
   /* Whether what was read up to now can be relied upon. NULL: always. */
   bool (*is_sound)(void *file, struct error *error);
   void (*close)(void *file); /* NULL allowed */

@@ -169,6 +169,18 @@ static void read_mask(void *file, const struct volume *volume, struct arena *are
     *mask = data;
 }
 
+/* A volume without one is found where slices without label are counted. */
+static bool read_label(void *file, const struct volume *volume, const char *name, float *to, struct error *error) {
+  struct store_shape shape;
+  double number;
+  if (!store_check_free(file, name, error)) return false;
+  if (store_has(file, name) && store_shape(file, name, &shape, error) && shape.rank)
+    return store_read_known(file, name, STORE_F32, volume->slices, to, error);
+  if (store_number(file, name, &number))
+    for (size_t s = 0; s < volume->slices; s++) to[s] = (float)number;
+  return true;
+}
+
 /* ---- samples -------------------------------------------------------------------------------------------- */
 
 /* Doubles below the least float are read as zeros. */
@@ -227,6 +239,7 @@ const struct volume_format format_hdf5 = {
     .describe = describe,
     .read = read_slice,
     .read_mask = read_mask,
+    .read_label = read_label,
     .is_sound = is_sound,
     .close = close_file,
 };

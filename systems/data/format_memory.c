@@ -27,10 +27,20 @@ static bool read_slice(void *file, const struct volume *volume, size_t slice, fl
   return true;
 }
 
+static bool read_label(void *file, const struct volume *volume, const char *name, float *to, struct error *error) {
+  (void)file;
+  if (!volume->memory_label)
+    return fail_usage(error, "data.label is %s, and %s have no labels; give l2sr_slices.label, or name a CSV file by data.labels",
+                      name, volume->path);
+  memcpy(to, volume->memory_label, sizeof *to * volume->slices);
+  return true;
+}
+
 const struct volume_format format_memory = {
     .name = "memory",
     .in_memory = true,
     .claims = claims,
     .describe = describe,
     .read = read_slice,
+    .read_label = read_label,
 };

@@ -19,7 +19,8 @@ struct volume_choice {
 struct volume {
   const struct volume_format *format;
   const char *path, *name; /* name: the file's, without folders */
-  const float *memory;     /* samples in the program's memory, where the format has them there */
+  const float *memory;     /* samples in the program's memory, where the format has them there, */
+  const float *memory_label; /* and their labels; NULL: they have none */
   bool guesses;            /* what the file does not tell is guessed: else it is refused, with what to do */
   struct volume_choice choice; /* what the options say of it (import.*) */
 
@@ -44,6 +45,7 @@ struct volume {
   bool ambiguous;   /* why it was refused: somebody must say how it is read */
   bool has_max;
   double max; /* the largest pixel, as the file says */
+  float *label; /* [slices], of data.label (systems/data/labels.h); NULL: it names none */
 
   /* By the scene: */
   size_t image_height, image_width; /* an image's sizes before padding and cropping */

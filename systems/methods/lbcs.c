@@ -100,7 +100,7 @@ static void fill_validate(struct training *training, struct schedule *schedule) 
   schedule_add(schedule, &wear_mask, simulation);
   simulation_add_observe(simulation, schedule);
   simulation_add_reconstruct(simulation, schedule);
-  schedule_add(schedule, metric_of(training)->system, simulation);
+  simulation_add_score(simulation, schedule, metric_of(training));
 }
 
 /* What the host does between lists. */

@@ -113,7 +113,7 @@ static void fill_validate(struct training *training, struct schedule *schedule) 
   planner_add(simulation, &planner_nearest, schedule);
   simulation_add_observe(simulation, schedule);
   simulation_add_reconstruct(simulation, schedule);
-  schedule_add(schedule, metric_of(training)->system, simulation);
+  simulation_add_score(simulation, schedule, metric_of(training));
 }
 
 /* What the host does between lists. */

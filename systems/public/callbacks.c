@@ -29,7 +29,8 @@ static bool call(const struct program_calls *calls, l2sr_callback *function, con
                              .slice = batch->slice,
                              .path = batch->path,
                              .number = batch->number,
-                             .fault = fault};
+                             .fault = fault,
+                             .label = batch->array[CALLBACK_LABEL]};
   bool good = !function(&given, calls->given.context);
   fault[CALLBACK_FAULT - 1] = 0;
   return good;

@@ -98,14 +98,15 @@ static bool set(struct options *options, struct arena *arena, const char *key, c
   return !value || option_set(&option_table, options, arena, key, value, "struct l2sr_config", error);
 }
 
-/* Slices that are no such are refused where they are opened. */
-static void find_padding(const struct l2sr_config *config, struct options *options) {
-  struct slices_in_memory slices;
+/* What the data say themselves. Slices that are no such are refused where they are opened. */
+static void ask_data(const struct l2sr_config *config, struct options *options) {
+  struct slices_in_memory slices = {0};
   struct error ignored;
   if (!config->slices)
     padding_find(options, NULL);
   else if (config_slices(config, &slices, &ignored))
     padding_find(options, &slices);
+  if (slices.label && !*options->data.label) options->data.label = "label";
 }
 
 bool config_options(const struct l2sr_config *config, struct options *options, struct arena *arena,
@@ -121,7 +122,7 @@ bool config_options(const struct l2sr_config *config, struct options *options, s
   for (size_t i = 0; good && i < config->override_count; i++)
     good = scene_assign(&option_table, options, arena, config->overrides[i], "override", error);
   good = good && models_resolve(options, models_folder(arena, scenes_folder(arena)), arena, error);
-  if (good) find_padding(config, options);
+  if (good) ask_data(config, options);
   return good;
 }
 
@@ -132,7 +133,7 @@ bool config_slices(const struct l2sr_config *config, struct slices_in_memory *sl
     memcpy(&own, config->slices, offsetof(struct l2sr_slices, volume) + sizeof own.volume);
   else if (!config_copy(&own, config->slices, sizeof own, "l2sr_slices", error))
     return false;
-  *slices = (struct slices_in_memory){own.values, own.count, own.coils, own.height, own.width, own.volume};
+  *slices = (struct slices_in_memory){own.values, own.count, own.coils, own.height, own.width, own.volume, own.label};
   return true;
 }
 

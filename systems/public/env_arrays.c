@@ -69,7 +69,9 @@ static const struct array_row rows[L2SR_ARRAYS] = {
     [L2SR_FINAL_TARGET] = {"final_target", ARRAY_FINAL, CHANGE_END, ENV_reconstruction, &system_env_final_target},
     [L2SR_FINAL_ACQUIRED] = {"final_acquired", ARRAY_FINAL, CHANGE_END, ENV_mask, &system_env_final_acquired},
     [L2SR_FINAL_RECONSTRUCTION] = {"final_reconstruction", ARRAY_FINAL, CHANGE_END, ENV_reconstruction,
-                                   &system_env_final_reconstruction}};
+                                   &system_env_final_reconstruction},
+    [L2SR_LABEL] = {"label", ARRAY_RUNNING, CHANGE_SCAN, SLICE_label, &system_env_label},
+    [L2SR_FINAL_LABEL] = {"final_label", ARRAY_FINAL, CHANGE_END, SLICE_label, &system_env_final_label}};
 
 static bool is_planes(enum l2sr_array array) {
   return array == L2SR_KSPACE || array == L2SR_MAPS;
@@ -136,6 +138,7 @@ static bool make_list(struct env *env, enum l2sr_array array, struct error *erro
 /* What it is made of beside columns. */
 static bool make_before(struct env *env, enum l2sr_array array, struct error *error) {
   if (array == L2SR_FINAL_TARGET) return env_array_need(env, L2SR_TARGET, error);
+  if (array == L2SR_FINAL_LABEL) return env_array_need(env, L2SR_LABEL, error);
   if (array != L2SR_KSPACE || env->taken) return true;
   size_t bytes = env->envs * world_shape(env->simulation.world, SHAPE_HW);
   return (env->taken = device_buffer(&env->device, bytes, "array kspace", error));
@@ -176,6 +179,9 @@ static bool check_made(const struct env *env, enum l2sr_array array, struct erro
                       name);
   if (array == L2SR_FINAL_RECONSTRUCTION && env->config.scoring == L2SR_SCORE_NEVER)
     return fail_usage(error, "there is no array %s: scoring is never; open the handle with another", name);
+  if ((array == L2SR_LABEL || array == L2SR_FINAL_LABEL) && !*env->options.data.label)
+    return fail_usage(error, "there is no array %s: data.label is empty; set it to a column of the CSV file that data.labels names, "
+                             "or give l2sr_slices.label", name);
   if (is_planes(array) && (input == GIVEN_OBSERVATION || (array == L2SR_MAPS && input != GIVEN_MAPS)))
     return fail_usage(error, "there is no array %s: reconstruct.input is %s; set it to %s", name,
                       input == GIVEN_KSPACE ? "kspace" : "observation", name);

@@ -60,7 +60,7 @@ static void fill_measure(struct env *env, struct schedule *schedule) {
   fill_reconstruct(env, schedule);
   for (const struct metric *metric = metric_list; metric < metric_list + METRICS; metric++) {
     if (!world_has(env->simulation.world, metric->env)) continue;
-    if (metric->system != last) schedule_add(schedule, last = metric->system, &env->simulation);
+    if (metric->system != last) last = simulation_add_score(&env->simulation, schedule, metric);
     if (env_array_memory(env, metric_arrays[metric - metric_list]))
       scores |= SET(metric->env);
   }
@@ -82,7 +82,7 @@ static void fill_clear(struct env *env, struct schedule *schedule) {
 
 static void fill_start(struct env *env, struct schedule *schedule) {
   fill_reconstruct(env, schedule);
-  schedule_add(schedule, rewarded(env)->system, &env->simulation);
+  simulation_add_score(&env->simulation, schedule, rewarded(env));
   schedule_add(schedule, &system_env_quality, env)->reads |= SET(rewarded(env)->env);
 }
 

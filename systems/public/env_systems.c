@@ -241,6 +241,20 @@ static void run_target(struct world *world, void *context) {
                   arg_buffer(ARG_OUT, ELEMENT_F32, env_array_memory(env, L2SR_TARGET)), arg_u32(0)));
 }
 
+static void run_label(struct world *world, void *context) {
+  const struct env *env = context;
+  kernel_run(world_kernels(world), "env_label", env->envs,
+             ARGS(world_in(world, ENV_slice), world_in(world, SLICE_label),
+                  arg_buffer(ARG_OUT, ELEMENT_F32, env_array_memory(env, L2SR_LABEL)), arg_u32(0)));
+}
+
+static void run_final_label(struct world *world, void *context) {
+  const struct env *env = context;
+  kernel_run(world_kernels(world), "env_keep", env->envs,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_F32, env_array_memory(env, L2SR_LABEL)), world_in(world, ENV_done),
+                  flags(env->refused), array(env, ELEMENT_F32, L2SR_FINAL_LABEL), arg_u32(0)));
+}
+
 const struct system system_env_free = {.name = "env_free",
                                        .doc = "free actions",
                                        .reads = SET(ENV_mask),
@@ -289,6 +303,17 @@ const struct system system_env_final_reconstruction = {.name = "env_final_recons
                                                        .kernels = {"env_keep_pixels"},
                                                        .run = run_final_reconstruction};
 
+const struct system system_env_label = {.name = "env_label",
+                                        .doc = "labels of slices",
+                                        .reads = SET(ENV_slice) | SET(SLICE_label),
+                                        .kernels = {"env_label"},
+                                        .run = run_label};
+const struct system system_env_final_label = {.name = "env_final_label",
+                                              .doc = "labels of the slices of ended scans",
+                                              .reads = SET(ENV_done),
+                                              .kernels = {"env_keep"},
+                                              .run = run_final_label};
+
 /* env_array_need says what these two read (systems/scan/planes.h). */
 const struct system system_env_kspace = {.name = "env_kspace",
                                          .doc = "complex k-space of what is acquired",
@@ -315,6 +340,8 @@ const struct system *const env_systems[] = {&system_env_place,
                                             &system_env_final_target,
                                             &system_env_final_acquired,
                                             &system_env_final_reconstruction,
+                                            &system_env_label,
+                                            &system_env_final_label,
                                             &system_env_kspace,
                                             &system_env_maps,
                                             NULL};

@@ -157,6 +157,7 @@ struct l2sr_slices {
   size_t count, coils; /* coils 0: images */
   size_t height, width;
   const uint32_t *volume; /* [count]: neighbours of one number are a volume (data.range); NULL: each is */
+  const float *label;     /* [count]: finite; data.label calls them "label" then, unless it has a name. NULL: none */
 };
 
 /* ---- functions of the program's own --------------------------------------------------------------------- */
@@ -191,12 +192,12 @@ struct l2sr_batch {
   const void *maps;            /* reconstruct, where reconstruct.input is maps: likewise, coil sensitivities */
   const void *image, *target;  /* metric: [scans][height][width] f32 each: what is scored, and against what */
   void *result;                /* reconstruct: [scans][height][width] f32, in units of the image. metric: [scans] f32 */
-  /* Of every scan, in host memory: the slice of the data, the path of its volume and its number there, by which the
-   * program finds its own labels. */
+  /* Of every scan, in host memory: the slice of the data, the path of its volume and its number there. */
   const uint32_t *slice;
   const char *const *path;
   const size_t *number;
   char *fault; /* [L2SR_FAULT]: a callback that fails may write why, ended by a 0 */
+  const void *label; /* metric, of scenes with data.label: [scans] f32, the labels of the scans' slices */
 };
 
 /* Runs in the thread that works; not 0: it has failed, and the call that is at work ends with L2SR_STOPPED and a text that
@@ -352,6 +353,8 @@ enum l2sr_array {
   L2SR_FINAL_TARGET,         /* + as L2SR_TARGET, and as the other L2SR_FINAL_... the next two */
   L2SR_FINAL_ACQUIRED,       /* + as L2SR_ACQUIRED */
   L2SR_FINAL_RECONSTRUCTION, /* + as L2SR_RECONSTRUCTION; not with L2SR_SCORE_NEVER */
+  L2SR_LABEL,                /* + [envs] f32, of scenes with data.label: the label of the running scan's slice */
+  L2SR_FINAL_LABEL,          /* + as L2SR_LABEL, of ended scans as the other L2SR_FINAL_... */
   L2SR_ARRAYS              /* how many this version has; later ones, metrics too, come before it */
 };
 

@@ -500,7 +500,7 @@ static void add_score(struct training *training, struct schedule *schedule) {
   struct simulation *simulation = &training->train.simulation;
   const struct metric *metric = &metric_list[training->options->reward.metric];
   simulation_add_reconstruct(simulation, schedule);
-  schedule_add(schedule, metric->system, simulation);
+  simulation_add_score(simulation, schedule, metric);
   schedule_add(schedule, &system_reward, simulation)->reads |= SET(metric->env);
 }
 

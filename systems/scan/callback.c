@@ -112,6 +112,7 @@ static void find_sizes(struct caller *caller, const struct simulation *simulatio
     if (simulation->options->reconstruct.input == GIVEN_MAPS) memory[CALLBACK_MAPS].each = 2 * coils * image;
   }
   if (scores(simulation)) memory[CALLBACK_IMAGE].each = memory[CALLBACK_TARGET].each = image;
+  if (scores(simulation) && *simulation->options->data.label) memory[CALLBACK_LABEL].each = sizeof(float);
   memory[CALLBACK_RESULT].each = image;
   caller->batch = (struct callback_batch){.place = caller->callbacks->place,
                                           .height = world_height(simulation->world),
@@ -349,6 +350,10 @@ static void take_pairs(struct world *world, const struct caller *caller, size_t 
              ARGS(world_in(world, ENV_slice), world_in(world, SLICE_image), world_in(world, SLICE_mean),
                   world_in(world, SLICE_std), arg_buffer(ARG_OUT, ELEMENT_F32, caller->memory[CALLBACK_TARGET].buffer),
                   arg_u32((uint32_t)first)));
+  if (!caller->memory[CALLBACK_LABEL].each) return;
+  kernel_run(world_kernels(world), "env_label", scans,
+             ARGS(world_in(world, ENV_slice), world_in(world, SLICE_label),
+                  arg_buffer(ARG_OUT, ELEMENT_F32, caller->memory[CALLBACK_LABEL].buffer), arg_u32((uint32_t)first)));
 }
 
 static void take_numbers(struct world *world, struct caller *caller, const struct calling *calling, size_t first,
@@ -362,7 +367,7 @@ static void take_numbers(struct world *world, struct caller *caller, const struc
 }
 
 static void run_score(struct world *world, void *context) {
-  static const enum callback_array arrays[] = {CALLBACK_IMAGE, CALLBACK_TARGET, CALLBACK_RESULT};
+  static const enum callback_array arrays[] = {CALLBACK_IMAGE, CALLBACK_TARGET, CALLBACK_LABEL, CALLBACK_RESULT};
   const struct simulation *simulation = context;
   struct caller *caller = simulation->caller;
   const struct calling calling = {"metric", caller->callbacks->metric, arrays, sizeof(float)};
@@ -374,11 +379,12 @@ static void run_score(struct world *world, void *context) {
   }
 }
 
+/* simulation_add_score adds labels. */
 const struct system system_score_callback = {
     .name = "score_callback",
     .doc = "the numbers that the program's function gives images",
     .reads = SET(ENV_slice) | SET(ENV_reconstruction) | SET(SLICE_image) | SET(SLICE_mean) | SET(SLICE_std),
     .writes = SET(ENV_callback),
     .calls = true,
-    .kernels = {"env_target"},
+    .kernels = {"env_target", "env_label"},
     .run = run_score};

@@ -23,6 +23,7 @@ enum callback_array {
   CALLBACK_MAPS,        /* likewise */
   CALLBACK_IMAGE,       /* [height][width] F32: what is scored */
   CALLBACK_TARGET,      /* [height][width] F32: what it is scored against */
+  CALLBACK_LABEL,       /* F32: the slice's; there where data.label says so */
   CALLBACK_RESULT,      /* [height][width] F32, or a number F32: what the function writes */
   CALLBACK_ARRAYS
 };

@@ -20,7 +20,7 @@
 
 component_set load_columns(const struct options *options) {
   const struct observation *observation = observation_chosen(options);
-  return observation->kspace | observation->loaded | SET(SLICE_image) | SET(SLICE_unit) | SET(SLICE_mean) |
+  return observation->kspace | observation->loaded | (*options->data.label ? SET(SLICE_label) : 0) | SET(SLICE_image) | SET(SLICE_unit) | SET(SLICE_mean) |
          SET(SLICE_std) | SET(SLICE_peak) | SET(SLICE_data_range) | SET(SLICE_volume) | SET(SLICE_order);
 }
 
@@ -302,6 +302,22 @@ static void write_ranges(struct world *world, const double *values, size_t count
   arena_close(arena);
 }
 
+const struct system system_load_labels = {
+    .name = "load_labels", .doc = "label of every slice (data.label)", .writes = SET(SLICE_label), .loads = true};
+
+static void set_labels(struct load *load) {
+  if (!world_has(load->world, SLICE_label)) return;
+  float *labels = ARENA_NEW(load->arena, float, load->rows);
+  for (size_t i = 0; i < load->rows; i++) {
+    const struct slice_name *name = &load->report->names[i];
+    labels[i] = load->dataset->volumes[name->volume].label[name->slice];
+  }
+  if (load->cache)
+    slice_cache_labels(load->cache, labels);
+  else
+    world_put(load->world, &system_load_labels, SLICE_label, 0, load->rows, labels);
+}
+
 /* psnr takes the reconstruction in [0, 10] (PROTOCOL 1.9): larger images are said once, not once a volume. */
 static void warn_of_peaks(const struct load *load, const double *by_volume) {
   const struct volume *volumes = load->dataset->volumes;
@@ -501,6 +517,7 @@ static bool load_all(struct load *load, struct error *error) {
              place_of(load), load->rows, plural(load->rows), advice(load, options->data.path));
   if (!good) return false;
   report->slices = load->rows;
+  set_labels(load);
   if (!prepare(load, error) || !set_ranges(load, error)) return false;
   set_order(load);
   if (report->constant)

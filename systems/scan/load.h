@@ -7,7 +7,7 @@
 #include "engine/ecs/schedule.h"
 #include "systems/data/dataset.h"
 
-extern const struct system system_load_coils, system_scale_coils, system_load_ranges;
+extern const struct system system_load_coils, system_scale_coils, system_load_labels, system_load_ranges;
 /* What is written of a slice where the world has these columns. */
 struct system load_slice_of(component_set columns);
 

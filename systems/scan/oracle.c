@@ -121,7 +121,7 @@ bool oracle_build(struct simulation *simulation, struct error *error) {
   schedule_add(list, oracle_rank_one(simulation) ? &system_expand : &system_extend, simulation);
   if (!oracle_rank_one(simulation) && !simulation->reconstruction->views) simulation_add_observe(simulation, list);
   simulation_add_reconstruct(simulation, list);
-  schedule_add(list, metric->system, simulation);
+  simulation_add_score(simulation, list, metric);
   schedule_add(list, &system_weigh, simulation)->reads |= SET(metric->env);
   return schedule_close(list, error);
 }

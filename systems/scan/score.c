@@ -12,6 +12,12 @@ double metric_scale(const struct options *options) {
   return metric_list[options->reward.metric].scales ? options->reward.scale : 1;
 }
 
+const struct system *simulation_add_score(struct simulation *simulation, struct schedule *schedule, const struct metric *metric) {
+  struct system *row = schedule_add(schedule, metric->system, simulation);
+  if (metric->system == &system_score_callback && *simulation->options->data.label) row->reads |= SET(SLICE_label);
+  return metric->system;
+}
+
 #define PAIR                                                                                                 \
   (SET(ENV_slice) | SET(ENV_reconstruction) | SET(SLICE_image) | SET(SLICE_mean) | SET(SLICE_std) |          \
    SET(SLICE_data_range))

@@ -194,6 +194,8 @@ void simulation_add_scan(struct simulation *simulation, struct schedule *schedul
 void simulation_add_restart(struct simulation *simulation, struct schedule *schedule);
 /* The sampler's choice of an action for every environment. */
 void simulation_add_decide(struct simulation *simulation, struct schedule *schedule);
+/* The system of the metric, with what the scene lets it read beside; its row. */
+const struct system *simulation_add_score(struct simulation *simulation, struct schedule *schedule, const struct metric *metric);
 /* The geometry's observation, if the reconstructor does not view k-space itself. */
 void simulation_add_observe(struct simulation *simulation, struct schedule *schedule);
 /* The reconstructor's input of the running pass. */

@@ -55,7 +55,7 @@ static void add_scores(struct simulation *simulation, struct schedule *schedule)
   if (!plan->metrics) return;
   for (const struct metric *metric = metric_list; metric < metric_list + METRICS; metric++)
     if ((option_has(plan->metrics, metric->name) || metric == reward) && metric->system != last)
-      put(simulation, schedule, last = metric->system);
+      last = simulation_add_score(simulation, schedule, metric);
   put(simulation, schedule, &system_reward)->reads |= SET(reward->env);
 }
 
@@ -357,8 +357,8 @@ static void add_coils(struct schedule *schedule, const struct simulation *simula
 
 static const struct system *const opening[] = {&system_load_phase, &system_load_column_phase,
                                                &system_load_cells, NULL};
-static const struct system *const resident[] = {&system_read_peaks, &system_load_ranges, &system_load_order,
-                                                NULL};
+static const struct system *const resident[] = {&system_load_labels, &system_read_peaks, &system_load_ranges,
+                                                &system_load_order, NULL};
 static const struct system *const windowed[] = {&system_read_peaks, &system_load_some_ranges, NULL};
 
 bool simulation_describe_loads(struct schedule *schedule, const struct simulation *simulation, struct error *error) {

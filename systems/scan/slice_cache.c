@@ -15,6 +15,7 @@ struct slice_cache {
   struct transform transform;
   size_t slices, rows, pixels;
   float *image, *range;     /* one for every slice; the loader knows volumes */
+  const float *label;       /* likewise, where the world has labels */
   uint32_t *row, *slice;    /* the row of every slice, the slice of every row; NO_LINE: none */
   uint32_t *order, *entry;  /* [slices]; of SLICE.order, [rows] */
   uint32_t *used, turn;     /* the turn in which every row was wanted last */
@@ -70,7 +71,7 @@ component_set slice_transforms(const struct simulation *simulation) {
 
 component_set slice_cache_parts(const struct simulation *simulation) {
   bool moved = simulation->plan.columns & SET(SLICE_original);
-  return SET(SLICE_data_range) | (moved ? SET(SLICE_original) | SET(SLICE_number) : SET(SLICE_image));
+  return SET(SLICE_data_range) | (*simulation->options->data.label ? SET(SLICE_label) : 0) | (moved ? SET(SLICE_original) | SET(SLICE_number) : SET(SLICE_image));
 }
 
 /* Gives the slice the row of one that was not wanted in this turn. */
@@ -84,6 +85,7 @@ static uint32_t give_row(struct slice_cache *cache, uint32_t slice) {
   world_write(cache->world, moves(cache) ? SLICE_original : SLICE_image, row, 1, cache->image + slice * cache->pixels);
   if (moves(cache)) world_write(cache->world, SLICE_number, row, 1, &slice);
   world_write(cache->world, SLICE_data_range, row, 1, cache->range + slice);
+  if (world_has(cache->world, SLICE_label)) world_write(cache->world, SLICE_label, row, 1, cache->label + slice);
   return row;
 }
 
@@ -262,6 +264,10 @@ void slice_cache_ranges(struct slice_cache *cache, const double *range) {
   for (uint32_t row = 0; row < cache->rows; row++)
     if (cache->slice[row] != NO_LINE)
       world_put(cache->world, &system_load_some_ranges, SLICE_data_range, row, 1, &cache->range[cache->slice[row]]);
+}
+
+void slice_cache_labels(struct slice_cache *cache, const float *label) {
+  cache->label = label;
 }
 
 void slice_cache_augment(struct slice_cache *cache, const struct augment *augment) {

@@ -26,6 +26,8 @@ extern const struct system system_read_peaks, system_load_some_ranges, system_lo
 /* All images are there: the peak of each (SLICE.peak). */
 void slice_cache_measure(struct slice_cache *cache, size_t slices, float *peak);
 void slice_cache_ranges(struct slice_cache *cache, const double *range);
+/* Before slices are brought; they stay as long as the cache. */
+void slice_cache_labels(struct slice_cache *cache, const float *label);
 
 /* ---- running; where the plan has no window (the simulation's cache is NULL) slices are rows ------------------------------ */
 

@@ -397,11 +397,11 @@ static const struct system gather_samples = {.name = "gather_samples",
                                    .run = run_gather};
 
 static void add_scores(struct minibatches *batches, struct schedule *schedule) {
-  const struct system *metric = metric_list[batches->split->options.reward.metric].system;
+  const struct metric *metric = &metric_list[batches->split->options.reward.metric];
   schedule_add(schedule, &system_score_ssim, &batches->split->simulation);
   schedule_add(schedule, &system_score_error, &batches->split->simulation);
-  if (batches->setup.policy && metric != &system_score_ssim && metric != &system_score_error)
-    schedule_add(schedule, metric, &batches->split->simulation);
+  if (batches->setup.policy && metric->system != &system_score_ssim && metric->system != &system_score_error)
+    simulation_add_score(&batches->split->simulation, schedule, metric);
 }
 
 void minibatch_add(struct minibatches *batches, struct schedule *schedule) {

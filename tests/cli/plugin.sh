@@ -61,8 +61,17 @@ def reconstruct(batch):
         exec(os.environ["BAD"])
     return batch.observation
 def metric(batch):
+    assert batch.label is None or (batch.label == 10 + batch.number).all()
     return -abs(batch.image.astype("f8") - batch.target).mean((1, 2))
 P
+file=$(ls data/test)
+printf '%s\n' file,slice,grade "$file,0,10" "$file,1,11" "$file,2,12" "$file,3,13" >labels.csv
+run "labels, of a window of slices" "$l2sr" evaluate scene --plugin own.py --json --set data.labels=labels.csv --set data.label=grade \
+  --set world.envs=2 --set data.window=2
+what="the slices on the device"
+says err '4 slices, 2 of them on the device at a time'
+refuse 2 'data.label is empty, and data.labels labels.csv has columns file, slice, grade' evaluate scene --plugin own.py \
+  --set data.labels=labels.csv
 run "table of a file" "$l2sr" evaluate scene --plugin own.py --json
 what="the file's images are the library's ($of_library)"
 says out "\"ssim\":{\"mean\":$of_library"

@@ -1035,13 +1035,19 @@ class Callbacks(unittest.TestCase):
             np.testing.assert_allclose(abs(space[:, 0]), batch.observation, atol=1e-4)
             batch.result[:] = batch.observation * 0.9
 
-        env = make(scene=OWN, callbacks=self.own(reconstruct), metrics="ssim,callback")
-        names = ("final_target", "final_acquired", "final_reconstruction")
-        target, acquired, image = (env.array(name) for name in names)
+        def metric(batch):
+            np.testing.assert_array_equal(batch.label, batch.slice - 3)
+            return -abs(batch.image - batch.target).mean((1, 2))
+
+        labels = range(-3, len(images()) - 3)
+        env = make(scene=OWN, callbacks=l2sr.Callbacks(reconstruct, metric), metrics="ssim,callback", labels=labels)
+        names = ("final_target", "final_acquired", "final_reconstruction", "final_label")
+        target, acquired, image, label = (env.array(name) for name in names)
         *_, (_, reward, ended, info) = play(env, BUDGET)
         self.assertTrue(ended.all())
         np.testing.assert_allclose(reward, -abs(np.asarray(image) - np.asarray(target)).mean((1, 2)), rtol=1e-4)
         np.testing.assert_array_equal(info["final_info"]["callback"], reward)
+        np.testing.assert_array_equal(label, info["final_info"]["slice"] - 3.0)
         np.testing.assert_array_equal(np.asarray(acquired).sum(1), INITIAL + BUDGET)
         count, kspace, taken, paths, _ = batches[-1]
         self.assertEqual((count, kspace.shape, kspace.dtype), (ENVS, (ENVS, 1, SIZE, SIZE), np.complex64))
@@ -1064,6 +1070,8 @@ class Callbacks(unittest.TestCase):
         for function, kind, text in faults:
             with self.subTest(text=text), self.assertRaisesRegex(kind, text):
                 l2sr.evaluate(OWN, data=images(), callbacks=self.own(function, name="mine"))
+        with self.assertRaisesRegex(ValueError, r"labels has shape \(2,\).*expected one finite number a slice"):
+            l2sr.evaluate(OWN, data=images(), labels=[1, 2], callbacks=self.own())
         with self.assertRaisesRegex(ValueError, r"reconstruct.method names callback.*callbacks=l2sr.Callbacks"):
             l2sr.evaluate(OWN, data=images())
         env = make(scene=OWN, callbacks=self.own(fail))

@@ -113,7 +113,7 @@ struct part {
   const void *from; /* NULL: it is no part of the batch */
   size_t bytes, at;
 };
-enum { PARTS = 7, RESULT = PARTS - 1 };
+enum { PARTS = 8, RESULT = PARTS - 1 };
 
 static size_t place_parts(const struct l2sr_batch *batch, bool images, struct part parts[PARTS]) {
   size_t image = sizeof(float) * batch->scans * batch->height * batch->width, planes = 2 * batch->coils * image, end = 0;
@@ -123,6 +123,7 @@ static size_t place_parts(const struct l2sr_batch *batch, bool images, struct pa
                                   {"maps", batch->maps, planes, 0},
                                   {"image", batch->image, image, 0},
                                   {"target", batch->target, image, 0},
+                                  {"label", batch->label, sizeof(float) * batch->scans, 0},
                                   {"result", batch->result, images ? image : sizeof(float) * batch->scans, 0}};
   memcpy(parts, own, sizeof own);
   for (size_t p = 0; p < PARTS; p++) {

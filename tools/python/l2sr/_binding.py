@@ -44,6 +44,7 @@ class Slices(Sized):
         ("height", c_size_t),
         ("width", c_size_t),
         ("volume", c_void_p),
+        ("label", c_void_p),
     ]
 
 
@@ -64,6 +65,7 @@ class Batch(ctypes.Structure):
         ("path", POINTER(c_char_p)),
         ("number", POINTER(c_size_t)),
         ("fault", c_void_p),
+        ("label", c_void_p),
     ]
 
 
@@ -175,7 +177,7 @@ ARRAYS = (
     *("step", "slice", "scan", "action", "reconstruction", "target"),
     *_METRICS,
     *("final_observation", "final_standardised", "final_free", "callback", "kspace", "maps"),
-    *("final_target", "final_acquired", "final_reconstruction"),
+    *("final_target", "final_acquired", "final_reconstruction", "label", "final_label"),
 )
 
 LINE = ctypes.CFUNCTYPE(None, c_int, c_char_p, c_void_p)

@@ -151,7 +151,15 @@ def _numbers(volumes: Any, count: int) -> np.ndarray[Any, Any]:
     return np.ascontiguousarray(given, np.uint32)
 
 
-def _slices(data: Any, volumes: Any) -> tuple[binding.Slices, list[Any]]:
+def _labels(labels: Any, count: int) -> np.ndarray[Any, Any]:
+    wanted = f"one finite number a slice, {(count,)}"
+    given = values.array("labels", labels, wanted)
+    if given.shape != (count,) or given.dtype.kind not in "biuf" or not np.isfinite(given).all():
+        raise ValueError(f"labels has shape {given.shape} and type {given.dtype}; expected {wanted}")
+    return np.ascontiguousarray(given, np.float32)
+
+
+def _slices(data: Any, volumes: Any, labels: Any) -> tuple[binding.Slices, list[Any]]:
     """Images, or complex k-space; and what must outlive them."""
     array, numbers = _slices_of(data)
     volumes = numbers if volumes is None else volumes
@@ -163,11 +171,12 @@ def _slices(data: Any, volumes: Any) -> tuple[binding.Slices, list[Any]]:
         height=array.shape[-2],
         width=array.shape[-1],
     )
-    if volumes is None:
-        return slices, [array]
-    given = _numbers(volumes, array.shape[0])
-    slices.volume = given.ctypes.data
-    return slices, [array, given]
+    keep = [array]
+    for name, value, make in (("volume", volumes, _numbers), ("label", labels, _labels)):
+        if value is not None:
+            keep.append(make(value, array.shape[0]))
+            setattr(slices, name, keep[-1].ctypes.data)
+    return slices, keep
 
 
 def _text(scene: Mapping[str, Any]) -> str:
@@ -186,13 +195,15 @@ def _set_scene(config: binding.Config, scene: Scene) -> None:
         raise TypeError(f"scene is {values.kind(scene)}; it must be a path, the name of a scene, or a dictionary of sections")
 
 
-def _set_data(config: binding.Config, data: Data, volumes: Any) -> list[Any]:
+def _set_data(config: binding.Config, data: Data, volumes: Any, labels: Any) -> list[Any]:
     if data is None or values.is_path(data):
         if volumes is not None:
             raise ValueError("volumes numbers the slices of an array; give data as one")
+        if labels is not None:
+            raise ValueError("labels are those of an array's slices; give data as one, or data.label and data.labels of the scene")
         config.data = values.path_bytes("data", data)
         return []
-    slices, keep = _slices(data, volumes)
+    slices, keep = _slices(data, volumes, labels)
     config.slices = ctypes.pointer(slices)
     return keep
 
@@ -212,6 +223,7 @@ def make_config(
     data: Data,
     overrides: Overrides,
     volumes: Any = None,
+    labels: Any = None,
     metrics: str | Sequence[str] | None = None,
     reconstructor: Path | None = None,
     policy: Path | None = None,
@@ -234,7 +246,7 @@ def make_config(
     _set_scene(config, scene)
     if metrics is not None:
         config.metrics = values.names_bytes("metrics", metrics)
-    keep = _set_data(config, data, volumes)
+    keep = _set_data(config, data, volumes, labels)
     functions = callbacks_of(callbacks)
     if functions is not None:
         config.callbacks = ctypes.pointer(functions.structure())

@@ -25,6 +25,7 @@ GIVEN = {
     "maps": (np.complex64, ("scans", "coils", "height", "width")),
     "image": (np.float32, ("scans", "height", "width")),
     "target": (np.float32, ("scans", "height", "width")),
+    "label": (np.float32, ("scans",)),
 }
 RESULTS = {"reconstruct": ("scans", "height", "width"), "metric": ("scans",)}
 
@@ -35,10 +36,11 @@ class Batch:
     reconstruct gets `observation` [scans, height, width] (the zero-filled magnitude, in units of the image) and `acquired`
     [scans, actions] (1: acquired); where the scene's reconstruct.input is kspace or maps also `kspace` [scans, coils, height,
     width] (complex, zero frequency in the middle, 0 where nothing is acquired), and of maps `maps` (coil sensitivities).
-    metric gets `image` and `target` [scans, height, width]. What a function does not get is None.
+    metric gets `image` and `target` [scans, height, width], and of scenes with data.label `label` [scans], those of the scans'
+    slices. What a function does not get is None.
 
     `slice` [scans], `path` and `number` say which slice of the data each scan is of, the path of its volume and its number
-    there: by these a program finds its labels. `result` is where the values go: a function returns them, or writes them
+    there. `result` is where the values go: a function returns them, or writes them
     there and returns None.
     """
 
@@ -49,6 +51,7 @@ class Batch:
         self.maps = arrays.get("maps")
         self.image = arrays.get("image")
         self.target = arrays.get("target")
+        self.label = arrays.get("label")
         self.slice, self.number = slices, numbers
         self.result = result
         self._paths = paths

@@ -137,6 +137,7 @@ def evaluate(
     device: str | None = None,
     overrides: Overrides = None,
     volumes: Any = None,
+    labels: Any = None,
     samplers: str | Sequence[str] | None = None,
     metrics: str | Sequence[str] | None = None,
     reconstructor: Path | None = None,
@@ -147,7 +148,7 @@ def evaluate(
     """Scans every slice by every sampler at every setting and scores it, as `l2sr evaluate`; writes no files.
 
     samplers: names, as "random,policy"; None: the scene's. split: of the folder `data`; None: the scene's, "test" unless
-    it says another. `data` may be an array, as VectorEnv takes it; `callbacks` are as `train` takes them.
+    it says another. `data` may be an array, with `volumes` and `labels`, as VectorEnv takes it; `callbacks` are as `train` takes them.
 
     KeyboardInterrupt ends it after the batch of world.envs scans that is under way.
 
@@ -161,6 +162,7 @@ def evaluate(
         data=data,
         overrides=overrides,
         volumes=volumes,
+        labels=labels,
         metrics=metrics,
         reconstructor=reconstructor,
         policy=policy,

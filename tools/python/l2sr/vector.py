@@ -64,6 +64,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             of "section.key=value".
         split: which part of the folder: "train", "val", "test" or "all"; None: the scene's data.split.
         volumes: numbers of the volumes of an array's slices; None: each slice is its own, or of a list of volumes its one's.
+        labels: labels of an array's slices, a number each, for `array("label")` and the `label` of callbacks' batches; None: those
+            that the scene's data.label names, if it does.
         observation: "standardised" (float32, from -6 to 6: what l2sr's own policies see), or "observation" (the
             zero-filled magnitude, in the type of world.observation).
         channels: "first": observations are [1, height, width], "last": [height, width, 1]; None: [height, width].
@@ -110,6 +112,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         overrides: Overrides = None,
         split: str | None = "train",
         volumes: Any = None,
+        labels: Any = None,
         observation: str = "standardised",
         channels: str | None = None,
         dtype: Any = None,
@@ -142,6 +145,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             data=data,
             overrides=overrides,
             volumes=volumes,
+            labels=labels,
             metrics=metrics,
             reconstructor=reconstructor,
             policy=policy,

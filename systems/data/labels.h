@@ -1,0 +1,12 @@
+/* Labels of slices, numbers that others have given them (data.label): a column of a CSV file (data.labels), or an attribute or
+ * a dataset of the volumes. */
+#ifndef L2SR_SYSTEMS_LABELS_H
+#define L2SR_SYSTEMS_LABELS_H
+
+#include "systems/data/dataset.h"
+
+/* Sets `label` of every volume, where the scene names one. Refuses a slice without a label by name, and what is no finite
+ * number. */
+bool labels_read(struct dataset *dataset, const struct options *options, struct error *error);
+
+#endif
