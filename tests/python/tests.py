@@ -1039,7 +1039,7 @@ class Callbacks(unittest.TestCase):
             np.testing.assert_array_equal(batch.label, batch.slice - 3)
             return -abs(batch.image - batch.target).mean((1, 2))
 
-        labels = range(-3, len(images()) - 3)
+        labels = np.arange(len(images())) - 3
         env = make(scene=OWN, callbacks=l2sr.Callbacks(reconstruct, metric), metrics="ssim,callback", labels=labels)
         names = ("final_target", "final_acquired", "final_reconstruction", "final_label")
         target, acquired, image, label = (env.array(name) for name in names)
