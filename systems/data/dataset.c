@@ -393,7 +393,8 @@ bool dataset_open(struct dataset *dataset, const struct options *options, struct
     }
     dataset->selected = names.count;
     hash_names(dataset, &names);
-    if (open_volumes(dataset, &names, options, error) && labels_read(dataset, options, error)) return true;
+    if (open_volumes(dataset, &names, options, error) &&
+        labels_read(dataset->volumes, dataset->volume_count, options, dataset->arena, error)) return true;
   }
   dataset_close(dataset);
   return false;

@@ -81,7 +81,8 @@ static bool add_volumes(struct dataset *dataset, const struct slices_in_memory *
 bool dataset_of_slices(struct dataset *dataset, const struct slices_in_memory *slices,
                        const struct options *options, struct error *error) {
   *dataset = (struct dataset){.arena = arena_open()};
-  if (check_slices(slices, error) && add_volumes(dataset, slices, options, error) && labels_read(dataset, options, error))
+  if (check_slices(slices, error) && add_volumes(dataset, slices, options, error) &&
+      labels_read(dataset->volumes, dataset->volume_count, options, dataset->arena, error))
     return true;
   dataset_close(dataset);
   return false;

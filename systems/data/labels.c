@@ -15,7 +15,8 @@ enum { CSV_MOST = 1 << 26, FIELDS_MOST = 256, MISSING = -1 };
 /* ---- a line of the CSV file ----------------------------------------------------------------------------- */
 
 struct table {
-  struct dataset *dataset;
+  struct volume *volumes;
+  size_t count;
   struct arena *arena;
   const char *path, *label; /* data.labels and data.label */
   char *rest;               /* of the file's text */
@@ -119,8 +120,8 @@ static bool is_of_other(const char *path, const char *split) {
 /* *found is NULL where the row is of none of the data's volumes. */
 static bool find_volume(struct table *table, const char *file, const char *split, struct volume **found, struct error *error) {
   *found = NULL;
-  for (size_t v = 0; v < table->dataset->volume_count; v++) {
-    struct volume *volume = &table->dataset->volumes[v];
+  for (size_t v = 0; v < table->count; v++) {
+    struct volume *volume = &table->volumes[v];
     if (!ends_in(volume->path, volume->format->ending, file) || (split && is_of_other(volume->path, split))) continue;
     if (*found)
       return fail_file(error, "data.labels %s, line %zu: file %s is %s and %s; give a column `split`, or the folders too",
@@ -195,9 +196,10 @@ static char *read_text(const char *path, struct arena *arena, struct error *erro
   return !strncmp(text, mark, 3) ? text + 3 : text;
 }
 
-static bool read_file(struct dataset *dataset, const struct options *options, struct error *error) {
+static bool read_file(struct volume *volumes, size_t count, const struct options *options, struct error *error) {
   struct arena *arena = arena_open();
-  struct table table = {.dataset = dataset, .arena = arena, .path = options->data.labels, .label = options->data.label};
+  struct table table = {
+      .volumes = volumes, .count = count, .arena = arena, .path = options->data.labels, .label = options->data.label};
   table.rest = read_text(table.path, arena, error);
   bool good = table.rest && read_rows(&table, error);
   arena_close(arena);
@@ -221,29 +223,29 @@ static bool read_volume(struct volume *volume, const struct options *options, st
 
 /* ---- all ------------------------------------------------------------------------------------------------ */
 
-static bool check_all(const struct dataset *dataset, const struct options *options, struct error *error) {
+static bool check_all(const struct volume *volumes, size_t count, const struct options *options, struct error *error) {
   const struct volume *first = NULL;
-  size_t missing = 0, slice = 0;
-  for (size_t v = dataset->volume_count; v-- > 0;) {
-    const struct volume *volume = &dataset->volumes[v];
+  size_t missing = 0, all = 0, slice = 0;
+  for (size_t v = count; v-- > 0;) {
+    const struct volume *volume = &volumes[v];
+    all += volume->slice_count;
     for (size_t s = volume->slice_first + volume->slice_count; s-- > volume->slice_first;)
       if (!isfinite(volume->label[s])) missing++, first = volume, slice = s;
   }
   if (!missing) return true;
-  return fail_file(error, "%zu of %zu slices have no finite label %s, the first is slice %zu of %s; give every slice one %s", missing,
-                   dataset->slice_count, options->data.label, slice, first->path,
-                   *options->data.labels ? options->data.labels : "beside it");
+  return fail_file(error, "%zu of %zu slices have no finite label %s, the first is slice %zu of %s; give every slice one in %s", missing,
+                   all, options->data.label, slice, first->path, *options->data.labels ? options->data.labels : "its file");
 }
 
-bool labels_read(struct dataset *dataset, const struct options *options, struct error *error) {
+bool labels_read(struct volume *volumes, size_t count, const struct options *options, struct arena *arena, struct error *error) {
   bool good = true, from_file = *options->data.labels;
   if (!*options->data.label && !from_file) return true;
-  for (size_t v = 0; good && v < dataset->volume_count; v++) {
-    struct volume *volume = &dataset->volumes[v];
-    if (!(volume->label = arena_try_array(dataset->arena, sizeof *volume->label, volume->slices)))
+  for (size_t v = 0; good && v < count; v++) {
+    struct volume *volume = &volumes[v];
+    if (!(volume->label = arena_try_array(arena, sizeof *volume->label, volume->slices)))
       return fail_memory(error, "no host memory for the labels of %s", volume->path);
     for (size_t s = 0; s < volume->slices; s++) volume->label[s] = NAN;
     good = from_file || read_volume(volume, options, error);
   }
-  return good && (!from_file || read_file(dataset, options, error)) && check_all(dataset, options, error);
+  return good && (!from_file || read_file(volumes, count, options, error)) && check_all(volumes, count, options, error);
 }

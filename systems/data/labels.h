@@ -3,10 +3,11 @@
 #ifndef L2SR_SYSTEMS_LABELS_H
 #define L2SR_SYSTEMS_LABELS_H
 
-#include "systems/data/dataset.h"
+#include "engine/base/arena.h"
+#include "systems/data/volume.h"
 
-/* Sets `label` of every volume, where the scene names one. Refuses a slice without a label by name, and what is no finite
- * number. */
-bool labels_read(struct dataset *dataset, const struct options *options, struct error *error);
+/* Sets `label` of every volume, in the arena, where the scene names one. Refuses a slice without a label by name, and what is
+ * no finite number. */
+bool labels_read(struct volume *volumes, size_t count, const struct options *options, struct arena *arena, struct error *error);
 
 #endif
