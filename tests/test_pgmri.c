@@ -311,10 +311,10 @@ static struct moments measure(struct device *device, struct config config, size_
  * it. */
 static void expectation_is_the_gradient(void **state) {
   static const struct config configs[] = {{.greedy = true, .draws = 2},
-                                          {.greedy = true, .draws = 5},
+                                          {.greedy = true, .draws = 4},
                                           {.greedy = true, .draws = 3, .no_baseline = true},
                                           {.greedy = false, .draws = 2},
-                                          {.greedy = false, .draws = 5}};
+                                          {.greedy = false, .draws = 3}};
   for (size_t w = 0; w < sizeof configs / sizeof *configs; w++) {
     struct config config = configs[w];
     const size_t estimates = config.no_baseline ? 200 : 80;

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Where the system limits the process, every end is one clear error: limits.sh L2SR RANDOM_AGENT
 agent=$(realpath "$2")
+export POCL_MAX_PTHREAD_COUNT=2 POCL_CPU_MAX_CU_COUNT=2 # what is refused depends on the memory of its threads
 . "${0%/*}/setup.sh"
 
 "$l2sr" phantom D --train 2 --val 1 --test 1 --slices 4 --size 32 --rows 64 --columns 38 --quiet || exit 1

@@ -6,7 +6,7 @@ command -v clang >/dev/null || { echo "FAILED: clang is not installed; tools/che
 for file in "$source"/kernels/*.cl; do
   for defines in "" "-DREAL_HALF -DHEIGHT=40 -DWIDTH=32" "-DHEIGHT=33 -DWIDTH=45" "-DHEIGHT=64 -DWIDTH=64" "-DHEIGHT=256 -DWIDTH=256"; do
     # shellcheck disable=SC2086
-    clang -x cl -cl-std=CL1.2 -Xclang -finclude-default-header -fsyntax-only -Wall -Wextra -Werror \
+    clang -x cl -cl-std=CL1.2 -Xclang -fdeclare-opencl-builtins -Xclang -finclude-default-header -fsyntax-only -Wall -Wextra -Werror \
       -Wno-unused-function -Wno-unknown-pragmas $defines -include "$source/kernels/common.h" "$file" || failed=1
   done
 done
@@ -39,7 +39,7 @@ done
 [ "$others" -gt 20 ] || { echo "FAILED: only $others files are without a word of a macro"; failed=1; }
 # the parts for NVIDIA, with the instructions written out: assembler is looked at by the driver only
 for file in $(grep -l L2SR_MATRIX "$source"/kernels/*.cl); do
-  clang -x cl -cl-std=CL1.2 -target nvptx64-nvidia-cuda -Xclang -finclude-default-header -fsyntax-only -Wall -Wextra \
+  clang -x cl -cl-std=CL1.2 -target nvptx64-nvidia-cuda -Xclang -fdeclare-opencl-builtins -Xclang -finclude-default-header -fsyntax-only -Wall -Wextra \
     -Werror -Wno-unused-function -Wno-unused-parameter -Wno-sign-compare -Wno-constant-logical-operand \
     -Wno-unknown-pragmas -DL2SR_NVIDIA -include "$source/kernels/common.h" "$file" || failed=1
 done
@@ -53,7 +53,7 @@ for clang in clang clang-16 clang-15; do
 done
 [ -n "$amd" ] || echo "did not run: lint of the kernels for AMD; no clang here knows gfx1100 (clang 15 does)"
 for file in ${amd:+$(grep -l L2SR_MATRIX "$source"/kernels/*.cl)}; do
-  "$amd" -x cl -cl-std=CL1.2 -target amdgcn-amd-amdhsa -mcpu=gfx1100 -nogpulib -fsyntax-only \
+  "$amd" -x cl -cl-std=CL1.2 -target amdgcn-amd-amdhsa -mcpu=gfx1100 -nogpulib -fsyntax-only -Xclang -fdeclare-opencl-builtins \
     -Xclang -finclude-default-header -Wall -Wextra -Werror -Wno-unused-function -Wno-unused-parameter -Wno-sign-compare -Wno-constant-logical-operand \
     -Wno-unknown-pragmas -DL2SR_AMD -include "$source/kernels/common.h" "$file" || failed=1
 done
