@@ -1087,6 +1087,24 @@ static void write_child(const char *name, uint32_t ready, const char *then) {
   assert_int_equal(chmod(path_of(name), 0700), 0);
 }
 
+/* Texts come with the verdict: a child that answers one question is not asked another. */
+static void texts_come_with_the_verdict(void **state) {
+  static const char then[] = "head -c 12 >/dev/null; printf '\\0\\0\\0\\0\\12\\0\\0\\0text\\0told\\0' >&0; exec sleep 30";
+  struct error error;
+  struct store *store;
+  char text[16] = "";
+  (void)state;
+  write_damaged("good.h5", 1, sizeof "some text");
+  char *child = arena_text(folder.arena, "%s", path_of("child.sh"));
+  write_child("child.sh", PROBE_READY, then);
+  probe_with(child);
+  assert_good(store_open(&store, path_of("good.h5"), &error), &error);
+  assert_true(store_text(store, "text", text, sizeof text));
+  assert_string_equal(text, "told");
+  store_close(store);
+  probe_with(NULL);
+}
+
 static void expect_of_child(uint32_t ready, const char *then, const char *words) {
   struct store *store;
   struct error error;
@@ -1768,6 +1786,7 @@ int main(void) {
       TEST(a_child_finds_files_after_the_program_has_moved),
       TEST(no_child_is_no_fault),
       TEST(what_a_child_does_is_told),
+      TEST(texts_come_with_the_verdict),
       TEST(a_child_holds_no_files),
       TEST(types_are_told_as_they_are),
       TEST(an_uncommitted_file_leaves_nothing),

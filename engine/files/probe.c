@@ -31,6 +31,8 @@ struct verdict {
   const char *path;
   struct stat status;
   const char *fault; /* NULL: none */
+  const char *told;  /* texts of the file (probe_message.h), */
+  size_t bytes;      /* so many bytes of them */
 };
 
 static struct {
@@ -267,10 +269,28 @@ static const struct verdict *find_verdict(const char *path, const struct stat *s
   return NULL;
 }
 
-static void keep_verdict(const char *path, const struct stat *status, const char *fault) {
+static void keep_verdict(const struct asking *asking, const struct stat *status, const struct probe_answer *answer,
+                         const char *fault) {
   struct verdict *verdict = ARENA_NEW(probe.arena, struct verdict, 1);
-  *verdict = (struct verdict){probe.verdicts, arena_text(probe.arena, "%s", path), *status, fault};
+  *verdict = (struct verdict){probe.verdicts, arena_text(probe.arena, "%s", asking->path), *status, fault, NULL, 0};
+  if (!fault && answer->bytes <= asking->size) { /* a program of another version may tell more */
+    char *told = arena_new(probe.arena, answer->bytes + 1);
+    memcpy(told, asking->text, answer->bytes);
+    verdict->told = told;
+    verdict->bytes = answer->bytes;
+  }
   probe.verdicts = verdict;
+}
+
+/* The text of that name among those that came with the verdict; NULL: it is not among them. */
+static const char *told_text(const struct verdict *verdict, const char *name) {
+  for (const char *at = verdict->told, *end = at + verdict->bytes; at < end;) {
+    const char *text = at + strlen(at) + 1;
+    if (text >= end) return NULL;
+    if (!strcmp(at, name)) return text;
+    at = text + strlen(text) + 1;
+  }
+  return NULL;
 }
 
 /* What an answer says against the file; NULL: nothing. */
@@ -286,7 +306,7 @@ static bool judge(const struct asking *asking, const struct stat *status, struct
   if (!probe.arena) probe.arena = arena_open();
   bool answered = ask(asking, answer, fault);
   if (answered) *fault = fault_in(asking, answer);
-  if (*fault || (answered && !asking->name)) keep_verdict(asking->path, status, *fault);
+  if (*fault || (answered && !asking->name)) keep_verdict(asking, status, answer, *fault);
   return answered || *fault;
 }
 
@@ -298,7 +318,7 @@ static bool can_ask(const char *path, struct stat *status) {
 
 bool probe_file(const char *path, struct error *error) {
   HOLD(LOCK_PROBE);
-  char text[sizeof error->text];
+  char text[PROBE_TOLD] = "";
   struct asking asking = {.path = path, .text = text, .size = sizeof text};
   struct probe_answer answer;
   struct stat status;
@@ -321,6 +341,11 @@ enum probe_found probe_text(const char *path, const char *name, char *text, size
   if (!can_ask(path, &status)) return PROBE_UNASKED;
   const struct verdict *verdict = find_verdict(path, &status);
   if (verdict && verdict->fault) return PROBE_MISSING;
+  const char *told = verdict ? told_text(verdict, name) : NULL;
+  if (told) {
+    snprintf(text, size, "%s", told);
+    return PROBE_FOUND;
+  }
   if (!judge(&asking, &status, &answer, &fault)) return PROBE_UNASKED;
   return !fault && answer.kind == PROBE_GOOD ? PROBE_FOUND : PROBE_MISSING;
 }

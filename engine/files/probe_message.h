@@ -1,5 +1,7 @@
 /* Messages of probe.c and probe_serve.c over a stream. The child says once that it is ready. A question is
- * its head, path, name and place; an answer is its head and a text. Texts end in a zero byte, which counts. */
+ * its head, path, name and place; an answer is its head and a text. Texts end in a zero byte, which counts.
+ * A file that is good is answered by the texts of its root's attributes, name and text in turn, so that the
+ * program does not ask for each: longer ones are left out, and those that would make it more than PROBE_TOLD. */
 #ifndef L2SR_ENGINE_PROBE_MESSAGE_H
 #define L2SR_ENGINE_PROBE_MESSAGE_H
 
@@ -7,7 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PROBE_READY = 0x6c327332 }; /* sent as uint32_t; another whenever the messages change */
+enum { PROBE_READY = 0x6c327333 }; /* sent as uint32_t; another whenever the messages change */
+
+enum { PROBE_TOLD = 32 << 10, PROBE_TOLD_TEXT = 16 << 10 }; /* bytes of all of a file, and of one */
 
 struct probe_question {
   uint32_t path, name; /* bytes; a name of 0: look at the file */

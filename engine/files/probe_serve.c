@@ -103,6 +103,32 @@ static void answer_text(struct look *look, enum probe_kind kind) {
   look->answer.bytes = (uint32_t)strlen(look->data) + 1;
 }
 
+/* Texts that go with the answer (probe_message.h). */
+struct told {
+  struct store *store;
+  char *all; /* [PROBE_TOLD] */
+  size_t bytes;
+};
+
+static void tell_text(const char *name, void *context) {
+  struct told *told = context;
+  char text[PROBE_TOLD_TEXT];
+  size_t of_name = strlen(name) + 1;
+  if (!store_text(told->store, name, text, sizeof text) || strlen(text) + 1 == sizeof text) return;
+  size_t of_text = strlen(text) + 1;
+  if (told->bytes + of_name + of_text > PROBE_TOLD) return;
+  memcpy(told->all + told->bytes, name, of_name);
+  memcpy(told->all + told->bytes + of_name, text, of_text);
+  told->bytes += of_name + of_text;
+}
+
+static void answer_good(struct look *look, struct store *store) {
+  struct told told = {.store = store, .all = look->data};
+  struct error ignored;
+  store_list_attributes(store, tell_text, &told, &ignored);
+  look->answer = (struct probe_answer){PROBE_GOOD, (uint32_t)told.bytes};
+}
+
 /* The file is opened for each question anew: this program keeps no file of others open. */
 static bool look_at(void *context, struct error *error) {
   struct look *look = context;
@@ -112,7 +138,7 @@ static bool look_at(void *context, struct error *error) {
   if (look->question->name) {
     if (store_text(store, look->name, look->data, STORE_TEXT_MOST)) answer_text(look, PROBE_GOOD);
   } else if (store_try(store, look->data, error)) {
-    look->answer.kind = PROBE_GOOD;
+    answer_good(look, store);
   } else {
     snprintf(look->data, STORE_TEXT_MOST, "%s", error->text);
     answer_text(look, PROBE_REFUSED);

@@ -201,7 +201,7 @@ refuse 1 'train.accelerations was [4,4,4,6,6,8] and is [4] now' train short --qu
 
 # validation STAGE: as the folder rounds tells it
 validation() { sed -n "s/.*\"stage\":\"$1\".*\"validation\":\([-0-9.e]*\).*/\1/p" rounds/stages.jsonl; }
-for metric in ssim ssim_uniform psnr nmse; do
+for metric in ssim nmse; do # of which more is better, and less
   run "rounds" "$l2sr" train short --method l2sr --output rounds --set alternate.start=dense/reconstructor/best.h5 \
     --set reward.metric=$metric --set alternate.actions=drawn --set alternate.rounds=2 --set world.envs=3
   for round in 1 2; do
