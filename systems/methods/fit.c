@@ -36,9 +36,15 @@ static bool check_one_coil(const struct options *options, const char *method, st
              method);
 }
 
-bool fit_check_masks(const struct options *options, const char *method, struct error *error) {
+#define METHOD_WORD(enumerator, name) #name,
+static const char *const method_word[] = {TRAIN_METHODS(METHOD_WORD)};
+
+bool fit_check_masks(struct device *device, const struct options *options, const struct acquisition *acquisition,
+                     uint32_t rounds, struct error *error) {
+  const char *method = method_word[options->train.method];
   if (options->reconstruct.method != RECONSTRUCT_VARNET && !check_one_coil(options, method, error)) return false;
-  if (geometry_chosen(options)->columns || geometry_chosen(options)->points) return true;
+  if (geometry_chosen(options)->columns || geometry_chosen(options)->points)
+    return fit_check(device, options, acquisition, rounds, error);
   return fail_usage(
       error,
       "train.method is %s, which learns masks of lines or points, and acquisition.geometry is %s; "
@@ -123,27 +129,23 @@ static const char *start_of(const struct training *training) {
   return training->config.start ? training->config.start : training->config.reconstructor;
 }
 
-bool fit_open_reconstructor(struct training *training, const struct fit_network *network,
-                            struct error *error) {
+static bool open_reconstructor(struct training *training, struct error *error) {
   const struct options *options = training->options;
+  const struct fit_way *way = training->task->facts;
   struct reconstructor_setup setup = reconstructor_setup_of(
       training->device, training->train.simulation.kernels, options, batch_of(options));
   reconstructor_set_coils(&setup, training_coils(training));
-  setup.absolute = network->absolute;
+  setup.absolute = !way || !way->passes;
   setup.train = true;
-  setup.input_gradient = network->input_gradient;
-  setup.passes = network->passes;
+  setup.input_gradient = way;
+  setup.passes = setup.absolute ? 1 : way->passes(options);
   memcpy(setup.beside, training->beside, sizeof setup.beside);
   training_share_reconstructor(training);
   return reconstructor_begin(&training->reconstructor, start_of(training), &setup, options->world.seed,
                              error);
 }
 
-static bool open_alone(struct training *training, struct error *error) {
-  return fit_open_reconstructor(training, &(struct fit_network){.absolute = true}, error);
-}
-
-struct optimiser_setup fit_optimiser(const struct options *options) {
+static struct optimiser_setup optimiser(const struct options *options) {
   struct optimiser_setup setup =
       optimise_defaults((enum optimiser_kind)options->train.optimiser, options->train.rate);
   setup.clip = options->train.clip;
@@ -151,17 +153,28 @@ struct optimiser_setup fit_optimiser(const struct options *options) {
   return setup;
 }
 
-const char *fit_origin(const struct training *training) {
+static const char *origin(const struct training *training) {
   return training->config.start ? RUN_START : training->config.reconstructor ? "reconstructor" : "";
 }
 
-bool fit_write_reconstructor(const struct training *training, struct store *store, struct error *error) {
+static bool write_reconstructor(const struct training *training, struct store *store, struct error *error) {
   return reconstructor_write(&training->reconstructor, store, error);
 }
 
-bool fit_read_reconstructor(struct training *training, struct store *store, struct error *error) {
-  if (!reconstructor_same(&training->reconstructor, store, error)) return false;
+/* No method goes on with a network that another has trained. */
+static bool check_method(const struct training *training, struct store *store, struct error *error) {
+  char sampler[32] = "reconstructor";
+  store_text(store, "sampler", sampler, sizeof sampler);
+  return !strcmp(sampler, training->task->facts ? method_word[training->options->train.method] : "reconstructor") ||
+         fail(error, "it was trained with train.method %s; go on with that, or use another train.output",
+              sampler);
+}
+
+/* What learns masks has made as many steps. */
+static bool read_reconstructor(struct training *training, struct store *store, struct error *error) {
+  if (!check_method(training, store, error) || !reconstructor_same(&training->reconstructor, store, error)) return false;
   reconstructor_changed(&training->reconstructor);
+  if (training->task->facts) fitting_of(training)->sampler.optimiser->step = training->optimiser.step;
   return true;
 }
 
@@ -171,7 +184,23 @@ bool fit_fits(struct device *device, const struct options *options, const char *
   return reconstructor_fits(&setup, path, error);
 }
 
-const struct task_network network_learned_reconstructor = {.open = open_alone, FIT_RECONSTRUCTOR};
+const struct task_network network_learned_reconstructor = {.open = open_reconstructor,
+                                                           .close = training_close_reconstructor,
+                                                           .graph = training_reconstructor_graph,
+                                                           .optimiser = optimiser,
+                                                           .origin = origin,
+                                                           .write = write_reconstructor,
+                                                           .read = read_reconstructor};
+
+bool fit_measure_masks(struct training *training, struct network_need *need, struct error *error) {
+  const struct fit_way *way = training->task->facts;
+  const struct masks_setup setup = fit_masks_setup(training);
+  return way->measure(&setup, need, error);
+}
+
+struct graph *fit_masks_graph(const struct training *training) {
+  return fitting_of(training)->sampler.graph;
+}
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
@@ -378,21 +407,6 @@ static bool check_steps(const struct training *training, struct error *error) {
       (unsigned long long)training->optimiser.step, (unsigned long long)training->done);
 }
 
-/* No method goes on with a network that another has trained. */
-static bool check_method(const char *own, struct store *store, struct error *error) {
-  char sampler[32] = "reconstructor";
-  store_text(store, "sampler", sampler, sizeof sampler);
-  return !strcmp(sampler, own) ||
-         fail(error, "it was trained with train.method %s; go on with that, or use another train.output",
-              sampler);
-}
-
-bool fit_read_sampler(struct training *training, const char *name, struct store *store, struct error *error) {
-  fitting_of(training)->sampler.optimiser->step =
-      training->optimiser.step; /* both have made the same steps */
-  return check_method(name, store, error);
-}
-
 static bool check_epochs(const struct training *training, struct error *error) {
   if (training->done % training->each == 0) return true;
   return fail_file(error,
@@ -402,8 +416,8 @@ static bool check_epochs(const struct training *training, struct error *error) {
 }
 
 bool fit_read(struct training *training, struct store *store, struct error *error) {
-  return check_epochs(training, error) && check_steps(training, error) &&
-         (fitting_of(training)->sampler.graph || check_method("reconstructor", store, error));
+  (void)store;
+  return check_epochs(training, error) && check_steps(training, error);
 }
 
 /* ---- the log ------------------------------------------------------------------------------------------- */

@@ -57,39 +57,30 @@ uint32_t fit_update(const struct training *training);
 
 /* ---- for rows ------------------------------------------------------------------------------------------ */
 
-/* The reconstructor's part of a pass: what it has beside images and sizes. */
-struct fit_network {
-  bool absolute;       /* of complex images its output is an absolute value */
-  bool input_gradient; /* what made its input learns */
-  size_t passes;       /* that training keeps; 0: one */
-};
-bool fit_open_reconstructor(struct training *training, const struct fit_network *network,
-                            struct error *error);
-struct optimiser_setup fit_optimiser(const struct options *options);
-const char *fit_origin(const struct training *training);
-bool fit_write_reconstructor(const struct training *training, struct store *store, struct error *error);
-bool fit_read_reconstructor(struct training *training, struct store *store, struct error *error);
-/* All but .open of the row of a reconstructor that learns. */
-#define FIT_RECONSTRUCTOR                                                                                    \
-  .close = training_close_reconstructor, .graph = training_reconstructor_graph, .optimiser = fit_optimiser,  \
-  .origin = fit_origin, .write = fit_write_reconstructor, .read = fit_read_reconstructor
 /* Whether a reconstructor that learns alone can start from that checkpoint. */
 bool fit_fits(struct device *device, const struct options *options, const char *path, struct error *error);
 extern const struct task_network network_learned_reconstructor;
 
 /* For what makes masks: as many images a pass as the reconstructor takes, once that is open. */
 struct masks_setup fit_masks_setup(const struct training *training);
+bool fit_measure_masks(struct training *training, struct network_need *need, struct error *error);
+struct graph *fit_masks_graph(const struct training *training);
+/* Of its row; .open, .close, .write and .read are the method's. */
+#define FIT_MASKS_NETWORK .measure = fit_measure_masks, .graph = fit_masks_graph
 /* Masks are learned through the transform of an image, of lines or points. */
-bool fit_check_masks(const struct options *options, const char *method, struct error *error);
-/* Their optimiser has made as many steps as the reconstructor's, which was read. Refuses a checkpoint of
- * another method than `name`. */
-bool fit_read_sampler(struct training *training, const char *name, struct store *store, struct error *error);
+bool fit_check_masks(struct device *device, const struct options *options, const struct acquisition *acquisition,
+                     uint32_t rounds, struct error *error);
 
-/* Facts of a task whose masks are learned: systems from slices to the reconstructor's input, and back from its
- * gradient. */
+/* Facts of a task whose masks are learned. */
 struct fit_way {
+  /* Systems from slices to the reconstructor's input, and back from its gradient. */
   void (*there)(struct training *training, struct schedule *schedule);
   void (*back)(struct training *training, struct schedule *schedule);
+  /* What the network that makes them takes. */
+  bool (*measure)(const struct masks_setup *setup, struct network_need *need, struct error *error);
+  /* Passes of the reconstructor that training keeps, which complex images go through; NULL: one, whose output is an
+   * absolute value of these. */
+  size_t (*passes)(const struct options *options);
 };
 void fit_fill_update(struct training *training, struct schedule *schedule);
 void fit_fill_masks(struct training *training, struct schedule *schedule);
@@ -98,6 +89,8 @@ void fit_fill_scores(struct training *training, struct schedule *schedule);
 
 /* Options of the reconstructor's part of a round, from 1: those of alternate.*. */
 void fit_set_round(struct options *options, uint32_t round);
+/* Passes over the validation samples, whose masks what follows makes. */
+extern const struct system fit_repeat_draws;
 /* Adds masks of all validation samples by the planner, whose desc it is. */
 void fit_add_plan(struct training *training, const struct planner_desc *desc, struct schedule *schedule);
 
@@ -149,12 +142,14 @@ enum fit_list {
       "validate", "for every part of the validation data", .validates = true, .fill = fit_fill_validate},    \
   [FIT_SCORES] = {"scores", "after every part of the validation data", .validates = true, .host = true,      \
                   .fill = fit_fill_scores}
+/* A row tells its lists, keys, state, networks, and what a validation tells, which mostly is this: */
+#define FIT_EPOCHS .validation = {"epoch", fit_epoch_values, 1 << EPOCH_VAL_LOSS}, .score = EPOCH_VAL_SSIM
 #define FIT_TASK FIT_TASK_OF(fit_begin, fit_note)
 #define FIT_TASK_OF(begins, notes)                                                                           \
-  .network = "unet", .unit = "update", .worked = "images", .advice = "lower train.rate or set train.clip",   \
+  .name = "reconstructor", .network = "unet", .unit = "update", .worked = "images", .advice = "lower train.rate or set train.clip",   \
   .train = {"update", fit_update_values, 1}, .reconstructs = true, .select = SELECT_LOWEST,                  \
   .selected = EPOCH_VAL_LOSS, .epochs = true, .curves = fit_curves, .describe = fit_describe, .plan = fit_plan,                \
-  .load = fit_load, .note = notes,                                                                           \
+  .load = fit_load, .open = fit_open, .note = notes,                                                         \
   .close = fit_close, .begin = begins, .step = training_step, .log = fit_log, .validate = fit_validate, \
   .read = fit_read
 

@@ -165,24 +165,24 @@ void fit_fill_validate(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &fit_validation_loss, training);
 }
 
-/* ---- masks of validation samples by a planner ---------------------------------------------------------------- */
+/* ---- masks of validation samples ----------------------------------------------------------------------------- */
 
 /* Their numbers are above those of training (systems/training/minibatch.c). */
-static bool next_plans(struct world *world, void *context, size_t turn) {
+static bool next_draws(struct world *world, void *context, size_t turn) {
   struct training *training = context;
   struct fitting *fitting = training->own;
   struct pass pass;
   (void)world;
   if (!pass_take(&pass, turn, fitting->validation.slices, training->reconstructor.batch)) return false;
   minibatch_select(&fitting->validation, pass.first, pass.images);
-  fitting->planner->number = 0x80000000u + (uint32_t)pass.first;
+  if (fitting->planner) fitting->planner->number = 0x80000000u + (uint32_t)pass.first;
   return true;
 }
 
-static const struct system repeat_plans = {.name = "passes",
-                                           .doc = "samples of the validation data whose masks are planned at a time",
-                                           .covers = TABLE_BIT(TABLE_EPOCH),
-                                           .next = next_plans};
+const struct system fit_repeat_draws = {.name = "passes",
+                                        .doc = "samples of the validation data whose masks are made at a time",
+                                        .covers = TABLE_BIT(TABLE_EPOCH),
+                                        .next = next_draws};
 
 static void run_gather(struct world *world, void *context) {
   const struct fitting *fitting = ((const struct training *)context)->own;
@@ -207,7 +207,7 @@ static const struct system keep_plans = {.name = "keep_plans",
                                          .run = run_keep};
 
 void fit_add_plan(struct training *training, const struct planner_desc *desc, struct schedule *schedule) {
-  schedule_add(schedule, &repeat_plans, training);
+  schedule_add(schedule, &fit_repeat_draws, training);
   minibatch_add_load(&fitting_of(training)->validation, schedule);
   schedule_add(schedule, &gather_slices, training);
   planner_add(&training->validation.simulation, desc, schedule);
@@ -229,4 +229,4 @@ void fit_fill_scores(struct training *training, struct schedule *schedule) {
 const struct system *const fit_opened_rows[] = {&system_load_pairs, NULL};
 const struct system *const fit_systems[] = {&zero,           &repeat_parts,        &fit_loss, &backward, &optimise,
                                             &optimise_masks, &fit_validation_loss,
-                                            &repeat_plans,   &gather_slices,       &keep_plans, NULL};
+                                            &fit_repeat_draws, &gather_slices,     &keep_plans, NULL};

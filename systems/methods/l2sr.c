@@ -10,14 +10,8 @@
 
 static const char *const reads[] = {FIT_READS, "acquisition.", "reward.metric", NULL};
 
-static bool open_units(struct training *training, struct error *error) {
-  training_made_from(training, "actions", training->config.drawn ? "drawn" : "best");
-  return fit_open(training, error);
-}
-
 const struct task task_round = {
     FIT_TASK,
-    .name = "reconstructor",
     .reads = reads,
     .onward = "learn.reconstructor",
     .more = "alternate.epochs",
@@ -27,8 +21,7 @@ const struct task task_round = {
     .lists = {FIT_LISTS},
     .validation = {"epoch", fit_round_values, 1 << EPOCH_VAL_LOSS | 1 << EPOCH_VAL_SCORE},
     .score = EPOCH_VAL_SCORE,
-    .check = fit_check,
-    .open = open_units};
+    .check = fit_check};
 
 /* ---- the method ---------------------------------------------------------------------------------------- */
 

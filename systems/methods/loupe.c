@@ -131,21 +131,11 @@ static void add_back(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &backward_loupe, training);
 }
 
-static const struct fit_way way = {add_there, add_back};
+static const struct fit_way way = {add_there, add_back, loupe_measure, NULL};
 
 static const struct system *const draw_rows[] = {&draw_validation, NULL};
 
 /* ---- networks ------------------------------------------------------------------------------------------- */
-
-static bool open_reconstructor(struct training *training, struct error *error) {
-  return fit_open_reconstructor(
-      training, &(struct fit_network){.absolute = true, .input_gradient = true, .passes = 1}, error);
-}
-
-static bool measure_mask(struct training *training, struct network_need *need, struct error *error) {
-  struct masks_setup setup = fit_masks_setup(training);
-  return loupe_measure(&setup, need, error);
-}
 
 static bool open_mask(struct training *training, struct error *error) {
   struct loupe *loupe = training_loupe(training);
@@ -162,50 +152,33 @@ static void close_mask(struct training *training) {
   if (training_loupe(training)->graph) loupe_close(training_loupe(training));
 }
 
-static struct graph *mask_graph(const struct training *training) {
-  return training_loupe(training)->graph;
-}
-
 static bool write_mask(const struct training *training, struct store *store, struct error *error) {
   return loupe_write(training_loupe(training), store, error);
 }
 
 static bool read_mask(struct training *training, struct store *store, struct error *error) {
-  return fit_read_sampler(training, "loupe", store, error) && loupe_read(training_loupe(training), store, error);
+  return loupe_read(training_loupe(training), store, error);
 }
 
-static const struct task_network reconstructor = {.open = open_reconstructor, FIT_RECONSTRUCTOR},
-                                 mask = {.measure = measure_mask,
-                                         .open = open_mask,
-                                         .close = close_mask,
-                                         .graph = mask_graph,
-                                         .write = write_mask,
-                                         .read = read_mask};
+static const struct task_network mask = {
+    FIT_MASKS_NETWORK, .open = open_mask, .close = close_mask, .write = write_mask, .read = read_mask};
 
 /* ---- the row -------------------------------------------------------------------------------------------- */
 
 static const char *const reads[] = {FIT_READS, "train.method", "acquisition.", "loupe.", NULL};
 
-static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
-                  uint32_t rounds, struct error *error) {
-  return fit_check_masks(options, "loupe", error) && fit_check(device, options, acquisition, rounds, error);
-}
-
 const struct task task_loupe = {
     FIT_TASK,
-    .name = "reconstructor",
     .reads = reads,
     .more = "train.epochs",
     .one_setting = true,
     .facts = &way,
     .bytes = sizeof(struct loupe_training),
-    .networks = {&reconstructor, &mask},
+    .networks = {&network_learned_reconstructor, &mask},
     .lists = {FIT_LISTS,
               [FIT_DRAW] = {"learned masks", "after every epoch", .validates = true, .rows = draw_rows}},
-    .validation = {"epoch", fit_epoch_values, 1 << EPOCH_VAL_LOSS},
-    .score = EPOCH_VAL_SSIM,
-    .check = check,
-    .open = fit_open};
+    FIT_EPOCHS,
+    .check = fit_check_masks};
 
 static const struct system *const loupe_systems[] = {
     &forward_loupe,  &backward_views,  &draw_masks,

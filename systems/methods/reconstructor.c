@@ -9,7 +9,6 @@ static const char *const reads[] = {FIT_READS, "acquisition.geometry", "acquisit
                                     "train.accelerations", "train.initial_accelerations", NULL};
 
 const struct task task_reconstructor = {FIT_TASK,
-                                        .name = "reconstructor",
                                         .reads = reads,
                                         .start = "train.start",
                                         .onward = "train.start",
@@ -17,11 +16,9 @@ const struct task task_reconstructor = {FIT_TASK,
                                         .bytes = sizeof(struct fitting),
                                         .networks = {&network_learned_reconstructor},
                                         .lists = {FIT_LISTS},
-                                        .validation = {"epoch", fit_epoch_values, 1 << EPOCH_VAL_LOSS},
-                                        .score = EPOCH_VAL_SSIM,
+                                        FIT_EPOCHS,
                                         .check = fit_check,
-                                        .fits = fit_fits,
-                                        .open = fit_open};
+                                        .fits = fit_fits};
 
 const struct method method_reconstructor = {
     .name = "reconstructor",

@@ -103,7 +103,7 @@ static void add_back(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &system_end, NULL);
 }
 
-static const struct fit_way way = {add_there, add_back};
+static const struct fit_way way = {add_there, add_back, through_measure, NULL};
 
 static void fill_draw(struct training *training, struct schedule *schedule) {
   fit_add_plan(training, &planner_through, schedule);
@@ -111,22 +111,12 @@ static void fill_draw(struct training *training, struct schedule *schedule) {
 
 /* ---- networks ------------------------------------------------------------------------------------------ */
 
-static bool open_reconstructor(struct training *training, struct error *error) {
-  own_of(training)->fitting.fixed = !training->options->straight_through.joint;
-  return fit_open_reconstructor(
-      training, &(struct fit_network){.absolute = true, .input_gradient = true, .passes = 1}, error);
-}
-
-static bool measure_policy(struct training *training, struct network_need *need, struct error *error) {
-  struct masks_setup setup = fit_masks_setup(training);
-  return through_measure(&setup, need, error);
-}
-
 /* Both splits' scans are planned by it. */
 static bool open_policy(struct training *training, struct error *error) {
   struct through_training *own = own_of(training);
   struct through *through = &own->through;
   struct masks_setup setup = fit_masks_setup(training);
+  own->fitting.fixed = !training->options->straight_through.joint;
   own->planner.own = through;
   training->train.simulation.planner = training->validation.simulation.planner = &own->planner;
   if (!planner_open(&own->planner, &planner_through, &setup, error) || !through_open(through, &setup, error)) return false;
@@ -146,26 +136,16 @@ static void close_policy(struct training *training) {
   planner_close(&own_of(training)->planner);
 }
 
-static struct graph *policy_graph(const struct training *training) {
-  return training_through(training)->policy.graph;
-}
-
 static bool write_policy(const struct training *training, struct store *store, struct error *error) {
   return through_write(training_through(training), store, error);
 }
 
 static bool read_policy(struct training *training, struct store *store, struct error *error) {
-  return fit_read_sampler(training, "straight_through", store, error) &&
-         through_read(training_through(training), store, error);
+  return through_read(training_through(training), store, error);
 }
 
-static const struct task_network reconstructor = {.open = open_reconstructor, FIT_RECONSTRUCTOR},
-                                 policy = {.measure = measure_policy,
-                                           .open = open_policy,
-                                           .close = close_policy,
-                                           .graph = policy_graph,
-                                           .write = write_policy,
-                                           .read = read_policy};
+static const struct task_network policy = {
+    FIT_MASKS_NETWORK, .open = open_policy, .close = close_policy, .write = write_policy, .read = read_policy};
 
 /* ---- the row ------------------------------------------------------------------------------------------- */
 
@@ -185,27 +165,23 @@ static bool check(struct device *device, const struct options *options, const st
   if (!options->straight_through.joint && !*options->train.start)
     return fail_usage(error, "straight_through.joint is false and train.start is empty; name the checkpoint of the "
                              "reconstructor that stays");
-  return check_lines(options, error) && fit_check_masks(options, "straight_through", error) &&
-         fit_check(device, options, acquisition, rounds, error);
+  return check_lines(options, error) && fit_check_masks(device, options, acquisition, rounds, error);
 }
 
 const struct task task_straight_through = {
     FIT_TASK,
-    .name = "reconstructor",
     .reads = reads,
     .start = "train.start",
     .more = "train.epochs",
     .one_setting = true,
     .facts = &way,
     .bytes = sizeof(struct through_training),
-    .networks = {&reconstructor, &policy},
+    .networks = {&network_learned_reconstructor, &policy},
     .lists = {FIT_LISTS,
               [FIT_DRAW] = {"learned masks", "after every epoch", .validates = true, .fill = fill_draw}},
-    .validation = {"epoch", fit_epoch_values, 1 << EPOCH_VAL_LOSS},
-    .score = EPOCH_VAL_SSIM,
+    FIT_EPOCHS,
     .check = check,
-    .fits = fit_fits,
-    .open = fit_open};
+    .fits = fit_fits};
 
 static const struct system *const systems[] = {&repeat_back, &wear_step, &look_again, &backward_policy, NULL};
 

@@ -489,7 +489,6 @@ static const char *const round_reads[] = {FIT_READS, "acquisition.", NULL};
 
 const struct task task_suno_round = {
     FIT_TASK_OF(begin_round, note_masks),
-    .name = "reconstructor",
     .reads = round_reads,
     .onward = "learn.reconstructor",
     .more = "alternate.epochs",
@@ -499,10 +498,8 @@ const struct task task_suno_round = {
     .lists = {FIT_LISTS,
               [FIT_DRAW] = {"nearest masks", "after every epoch", .validates = true, .fill = fill_draw},
               [ROUND_PLANS] = {"plans", "before every epoch", .host = true, .rows = plan_rows}},
-    .validation = {"epoch", fit_epoch_values, 1 << EPOCH_VAL_LOSS},
-    .score = EPOCH_VAL_SSIM,
-    .check = fit_check,
-    .open = fit_open};
+    FIT_EPOCHS,
+    .check = fit_check};
 
 /* ---- the method ---------------------------------------------------------------------------------------- */
 

@@ -22,22 +22,6 @@ struct tau *training_tau(const struct training *training) {
 
 /* ---- validation ----------------------------------------------------------------------------- */
 
-static bool next_draws(struct world *world, void *context, size_t turn) {
-  struct training *training = context;
-  struct minibatches *batches = &fitting_of(training)->validation;
-  struct pass pass;
-  (void)world;
-  if (!pass_take(&pass, turn, batches->slices, training->reconstructor.batch)) return false;
-  minibatch_select(batches, pass.first, pass.images);
-  return true;
-}
-
-static const struct system repeat_draws = {
-    .name = "passes",
-    .doc = "samples of the validation data that the sampler takes at a time",
-    .covers = TABLE_BIT(TABLE_EPOCH),
-    .next = next_draws};
-
 /* Their numbers are above those of training (systems/training/minibatch.c). */
 static void run_draw(struct world *world, void *context) {
   struct training *training = context;
@@ -91,7 +75,7 @@ static void add_back(struct training *training, struct schedule *schedule) {
 }
 
 static void fill_draw(struct training *training, struct schedule *schedule) {
-  schedule_add(schedule, &repeat_draws, training);
+  schedule_add(schedule, &fit_repeat_draws, training);
   minibatch_add_load(&fitting_of(training)->validation, schedule);
   const struct options *options = training->options;
   struct system *draw = schedule_add(schedule, &draw_validation, training);
@@ -100,20 +84,9 @@ static void fill_draw(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &system_end, NULL);
 }
 
-static const struct fit_way way = {add_there, add_back};
+static const struct fit_way way = {add_there, add_back, tau_measure, tau_passes};
 
 /* ---- networks ------------------------------------------------------------------------------------------ */
-
-static bool open_reconstructor(struct training *training, struct error *error) {
-  return fit_open_reconstructor(
-      training, &(struct fit_network){.input_gradient = true, .passes = tau_passes(training->options)},
-      error);
-}
-
-static bool measure_sampler(struct training *training, struct network_need *need, struct error *error) {
-  struct masks_setup setup = fit_masks_setup(training);
-  return tau_measure(&setup, need, error);
-}
 
 static bool open_sampler(struct training *training, struct error *error) {
   struct tau *tau = training_tau(training);
@@ -134,51 +107,33 @@ static void close_sampler(struct training *training) {
   if (training_tau(training)->graph) tau_close(training_tau(training));
 }
 
-static struct graph *sampler_graph(const struct training *training) {
-  return tau_parameters(training_tau(training));
-}
-
 static bool write_sampler(const struct training *training, struct store *store, struct error *error) {
   return tau_write(training_tau(training), store, error);
 }
 
 static bool read_sampler(struct training *training, struct store *store, struct error *error) {
-  return fit_read_sampler(training, "tau_step", store, error) &&
-         tau_read(training_tau(training), store, error);
+  return tau_read(training_tau(training), store, error);
 }
 
-static const struct task_network reconstructor = {.open = open_reconstructor, FIT_RECONSTRUCTOR},
-                                 sampler = {.measure = measure_sampler,
-                                            .open = open_sampler,
-                                            .close = close_sampler,
-                                            .graph = sampler_graph,
-                                            .write = write_sampler,
-                                            .read = read_sampler};
+static const struct task_network sampler = {
+    FIT_MASKS_NETWORK, .open = open_sampler, .close = close_sampler, .write = write_sampler, .read = read_sampler};
 
 /* ---- the row ------------------------------------------------------------------------------------------- */
 
 static const char *const reads[] = {FIT_READS, "train.method", "acquisition.", "tau.", NULL};
 
-static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
-                  uint32_t rounds, struct error *error) {
-  return fit_check_masks(options, "tau_step", error) && fit_check(device, options, acquisition, rounds, error);
-}
-
 const struct task task_tau_step = {
     FIT_TASK,
-    .name = "reconstructor",
     .reads = reads,
     .more = "train.epochs",
     .one_setting = true,
     .facts = &way,
     .bytes = sizeof(struct tau_training),
-    .networks = {&reconstructor, &sampler},
+    .networks = {&network_learned_reconstructor, &sampler},
     .lists = {FIT_LISTS, [FIT_DRAW] = {"learned masks", "after every epoch",
                                                     .validates = true, .fill = fill_draw}},
-    .validation = {"epoch", fit_epoch_values, 1 << EPOCH_VAL_LOSS},
-    .score = EPOCH_VAL_SSIM,
-    .check = check,
-    .open = fit_open};
+    FIT_EPOCHS,
+    .check = fit_check_masks};
 
 static const struct system *const tau_systems[] = {&system_encode_slices,
                                                    &system_repeat_tau,
@@ -188,7 +143,6 @@ static const struct system *const tau_systems[] = {&system_encode_slices,
                                                    &system_repeat_back,
                                                    &system_backward_sampler,
                                                    &system_backward_reconstruction,
-                                                   &repeat_draws,
                                                    &draw_validation,
                                                    NULL};
 

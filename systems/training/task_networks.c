@@ -101,6 +101,7 @@ static bool measure_policy(struct training *training, struct network_need *need,
 static bool open_policy(struct training *training, struct error *error) {
   struct policy_setup setup = fixed_policy(training);
   training_share_policy(training);
+  training_made_from(training, "actions", training->config.drawn ? "drawn" : "best");
   training->train.simulation.best = !training->config.drawn;
   training->validation.simulation.best = true;
   return policy_load(&training->policy, training->config.policy, &setup, error) ||
