@@ -5,9 +5,8 @@
 
 #include "engine/base/log.h"
 #include "systems/methods/method.h"
-#include "systems/methods/policy_task.h"
+#include "systems/methods/search.h"
 #include "systems/sampling/geometry.h"
-#include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/systems.h"
@@ -18,27 +17,16 @@
 struct lbcs {
   size_t slices;   /* of a step */
   struct slice_order order; /* of all training slices */
-  float *room;     /* for a number of each action, or of each validation scan */
+  float *room;     /* for a number of each action */
 };
 
 /* Places of its lists. */
-enum lbcs_list {
-  LBCS_OPENED,
-  LBCS_ORDER,
-  LBCS_BEFORE,
-  LBCS_GROW,
-  LBCS_LOG,
-  LBCS_RESTART,
-  LBCS_VALIDATE,
-  LBCS_SCORES,
-  LBCS_SAVE
-};
+enum lbcs_list { LBCS_OPENED, LBCS_ORDER, LBCS_BEFORE, LBCS_GROW, LBCS_LOG, LBCS_SAVE };
 
 static struct lbcs *lbcs_of(const struct training *training) {
   return training_own(training, sizeof(struct lbcs));
 }
 
-/* Not simulation_set: points are not drawn here, and masks are not the scan's own. */
 static const struct sampler sampler_grown = {
     .name = "lbcs", .doc = "the action that is best on average", .kind = SAMPLER_AVERAGE_ORACLE};
 
@@ -90,18 +78,11 @@ static void fill_grow(struct training *training, struct schedule *schedule) {
   schedule_add(schedule, &take_action, simulation);
 }
 
-static const struct metric *metric_of(const struct training *training) {
-  return &metric_list[training->options->reward.metric];
+static void add_wear(struct simulation *simulation, struct schedule *schedule) {
+  schedule_add(schedule, &wear_mask, simulation);
 }
 
-static void fill_validate(struct training *training, struct schedule *schedule) {
-  struct simulation *simulation = &training->validation.simulation;
-  simulation_add_restart(simulation, schedule);
-  schedule_add(schedule, &wear_mask, simulation);
-  simulation_add_observe(simulation, schedule);
-  simulation_add_reconstruct(simulation, schedule);
-  simulation_add_score(simulation, schedule, metric_of(training));
-}
+static const struct search_way way = {&sampler_grown, add_wear};
 
 /* What the host does between lists. */
 static const struct system load_initial = {.name = "load_initial",
@@ -111,7 +92,6 @@ static const struct system load_initial = {.name = "load_initial",
                            save_choice = {.name = "save_choice",
                                           .doc = "the action that was added, and its score, for the log",
                                           .reads = SET(ROLLOUT_action) | SET(SCENE_mean_quality)},
-                           save_scores = {.name = "save_scores", .doc = "scores of the validation scans"},
                            save_mask = {.name = "save_mask",
                                         .doc = "the mask so far, and its order",
                                         .reads = SET(SCENE_grown) | SET(ROLLOUT_action)},
@@ -130,51 +110,22 @@ static void fill_order(struct training *training, struct schedule *schedule) {
   if (training->options->lbcs.slices) slice_order_add(order, schedule);
 }
 
-static void fill_scores(struct training *training, struct schedule *schedule) {
-  schedule_add(schedule, &save_scores, NULL)->reads = SET(metric_of(training)->env);
-}
-
 /* ---- data ---------------------------------------------------------------------------------------------- */
 
-/* Scans of a step stand side by side, so that candidates of several fill the network's passes. Only the
- * candidates, in a world of their own, are observed: they share what that needs. */
-static struct simulation_plan plan_train(const struct options *options, size_t slices, uint32_t budget) {
-  size_t wanted = options->lbcs.slices, envs = wanted && wanted < slices ? wanted : slices;
-  const struct observation *observation = observation_chosen(options);
-  component_set cells = observation->cells ? SET(SCENE_cells) : 0;
-  return (struct simulation_plan){.slices = slices,
-                                  .envs = envs,
-                                  .together = envs,
-                                  .rollout_steps = budget,
-                                  .record = true,
-                                  .network = true,
-                                  .deciders = DECIDES_ORACLE,
-                                  .columns =
-                                      SET(SCENE_grown) | SET(SLICE_image) | observation->kspace | cells};
-}
-
-static struct simulation_plan plan_validation(const struct options *options, size_t slices) {
-  size_t envs = options->world.envs < slices ? options->world.envs : slices;
-  return (struct simulation_plan){.slices = slices,
-                                  .envs = envs,
-                                  .together = envs,
-                                  .metrics = metric_list[options->reward.metric].name,
-                                  .network = true};
-}
-
 static struct simulation_plan plan(const struct training *training, const struct split *split, size_t slices) {
-  return split == &training->validation ? plan_validation(&split->options, slices)
-                                        : plan_train(&split->options, slices, training->acquisition.budget);
+  size_t wanted = split->options.lbcs.slices;
+  struct simulation_plan plan = search_plan(training, split, slices);
+  if (split == &training->validation) return plan;
+  plan.envs = plan.together = wanted && wanted < slices ? wanted : slices;
+  plan.rollout_steps = training->acquisition.budget;
+  plan.record = true;
+  plan.columns |= SET(SCENE_grown);
+  return plan;
 }
 
 /* Its oracle tries as many candidates as lbcs.candidates says. */
 static void set(struct options *options) {
   options->sampler.candidates = options->lbcs.candidates;
-}
-
-static bool describe(struct training *training, struct error *error) {
-  return training_describe_split(training, &training->train, &sampler_grown, error) &&
-         training_describe_split(training, &training->validation, &sampler_grown, error);
 }
 
 /* ---- options ------------------------------------------------------------------------------------------- */
@@ -220,10 +171,8 @@ static bool check_candidates(const struct options *options, const struct acquisi
 static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
                   uint32_t rounds, struct error *error) {
   (void)device, (void)rounds;
-  return (options->network.input == INPUT_MAGNITUDE ||
-          fail_usage(error, "train.method is lbcs, which looks at magnitudes, and network.input is complex; set it "
-                            "to magnitude")) &&
-         check_candidates(options, acquisition, error) && check_slices(options, error);
+  return search_check(options, "lbcs", error) && check_candidates(options, acquisition, error) &&
+         check_slices(options, error);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
@@ -243,25 +192,16 @@ static bool count_slices(struct training *training, struct error *error) {
       slices, candidates, UINT32_MAX);
 }
 
-/* Once both splits are there: their lists decide by its sampler, for that acquisition. */
-static bool load(struct training *training, struct split *split, struct error *error) {
-  (void)error;
-  split->simulation.sampler = &sampler_grown;
-  split->simulation.acquisition = training->acquisition;
-  split->simulation.steps = acquisition_steps(&training->acquisition);
-  return true;
-}
-
 /* Validation scans have the mask of the training's world. */
 static bool open_mask(struct training *training, struct error *error) {
   struct lbcs *lbcs = lbcs_of(training);
   struct world *world = training_world(training);
   struct arena *arena = training->arena;
-  size_t actions = training->acquisition.shape.actions, envs = world_capacity(training->validation.simulation.world, TABLE_ENV);
+  size_t actions = training->acquisition.shape.actions;
   uint8_t *initial = arena_try(arena, actions);
   lbcs->order.count = training->train.report.slices;
   lbcs->order.slice = arena_try_array(arena, sizeof(uint32_t), lbcs->order.count);
-  lbcs->room = arena_try_array(arena, sizeof(float), actions > envs ? actions : envs);
+  lbcs->room = arena_try_array(arena, sizeof(float), actions);
   if (!initial || !lbcs->order.slice || !lbcs->room)
     return fail_memory(error, "no host memory for a mask of %zu", actions);
   acquisition_initial(&training->acquisition, initial);
@@ -314,21 +254,8 @@ static bool log_step(struct training *training, double values[TRAINING_VALUES], 
 }
 
 static bool validate(struct training *training, double values[TRAINING_VALUES], struct error *error) {
-  float *room = lbcs_of(training)->room;
-  struct simulation *simulation = &training->validation.simulation;
-  const struct metric *metric = metric_of(training);
-  size_t slices = training->validation.report.slices, most = world_capacity(simulation->world, TABLE_ENV);
-  bool good = true;
-  simulation->taken = (uint32_t)training->done;
-  for (size_t first = 0; good && first < slices; first += most) {
-    size_t envs = slices - first < most ? slices - first : most;
-    simulation_restart(simulation, (uint32_t)first, envs);
-    training_run_list(training, LBCS_VALIDATE);
-    world_get(simulation->world, training_host(training, LBCS_SCORES, 0), metric->env, 0, envs, room);
-    good = device_finish(training->device, error) && simulation_check(simulation, error);
-    for (size_t i = 0; i < envs; i++) values[0] += (double)(metric->sign * room[i]) / (double)slices;
-  }
-  return good;
+  training->validation.simulation.taken = (uint32_t)training->done;
+  return search_validate(training, values, error);
 }
 
 /* The mask, as samplers read it, and its actions in the order that they were taken in. */
@@ -409,16 +336,13 @@ static const struct log_curve curves[] = {
     {.up = NULL}};
 
 const struct task task_lbcs = {
+    SEARCH_TASK,
     .name = "mask",
     .network = "lbcs",
-    .alone = true,
     .unit = "step",
-    .worked = "images",
     .reads = reads,
     .more = "acquisition.budget",
-    .advice = "name a reconstructor whose images are finite in learn.reconstructor",
-    .one_setting = true,
-    .unset = true,
+    .facts = &way,
     .bytes = sizeof(struct lbcs),
     .networks = {&network_fixed_reconstructor},
     .lists = {[LBCS_OPENED] = {"opened", "when the search is opened", .host = true, .rows = opened_rows},
@@ -426,24 +350,16 @@ const struct task task_lbcs = {
               [LBCS_BEFORE] = {"restart", "before every action",
                                .in_training = offsetof(struct training, train.simulation.restart)},
               [LBCS_LOG] = {"log", "for every line of the log", .host = true, .rows = log_rows},
-              [LBCS_RESTART] = {"restart", "before the scans of a validation", POLICY_RESTART},
               [LBCS_GROW] = {"grow", "for every action", .unit = true, .fill = fill_grow},
-              [LBCS_VALIDATE] = {"validate", "one scan of every validation slice, with the mask so far",
-                                 .validates = true, .fill = fill_validate},
-              [LBCS_SCORES] = {"scores", "after the scans of a part of the validation slices", .validates = true,
-                               .host = true, .fill = fill_scores},
-              [LBCS_SAVE] = {"checkpoint", "for every checkpoint", .host = true, .rows = checkpoint_rows}},
+              [LBCS_SAVE] = {"checkpoint", "for every checkpoint", .host = true, .rows = checkpoint_rows},
+              SEARCH_LISTS("one scan of every validation slice, with the mask so far")},
     .train = {"look", update_values, 1 << LBCS_score},
-    .validation = {"validation", policy_score_values, 1},
-    .scores = true,
     .across = "actions beside the initial ones",
     .curves = curves,
     .set = set,
     .shares = SET(SCENE_grown),
     .plan = plan,
     .check = check,
-    .describe = describe,
-    .load = load,
     .open = open_search,
     .step = step,
     .log = log_step,

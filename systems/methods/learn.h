@@ -48,17 +48,7 @@ struct learning {
 struct learning *learning_of(const struct training *training);
 
 /* Places of its lists. */
-enum learn_list {
-  LEARN_OPENED,
-  LEARN_CLONE,
-  LEARN_IMITATE,
-  LEARN_PLAY,
-  LEARN_UPDATE,
-  LEARN_LOG,
-  LEARN_RESTART,
-  LEARN_VALIDATE,
-  LEARN_SCORES
-};
+enum learn_list { LEARN_OPENED, LEARN_CLONE, LEARN_IMITATE, LEARN_PLAY, LEARN_UPDATE, LEARN_LOG };
 
 /* One rollout and what is learnt from it; only enqueues. */
 void learn_step(struct training *training); /* l2s.c */

@@ -36,7 +36,7 @@ struct pgmri {
 struct pgmri *pgmri_of(const struct training *training);
 
 /* Places of its lists. */
-enum pgmri_list { PGMRI_ORDER, PGMRI_PLAY, PGMRI_UPDATE, PGMRI_LOG, PGMRI_RESTART, PGMRI_VALIDATE, PGMRI_SCORES };
+enum pgmri_list { PGMRI_ORDER, PGMRI_PLAY, PGMRI_UPDATE, PGMRI_LOG };
 
 /* One update of slices number first, first + 1 ... of the order; only enqueues. */
 void pgmri_step(struct training *training, uint32_t first, size_t slices);

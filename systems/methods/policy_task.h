@@ -46,9 +46,19 @@ bool policy_task_count_choices(struct training *training, struct error *error);
 void policy_task_add_optimise(struct training *training, struct schedule *schedule);
 bool policy_task_validate(struct training *training, double values[TRAINING_VALUES], struct error *error);
 struct event_picture policy_task_picture(const struct training *training, struct arena *arena);
-/* The lists of the validation data: what comes before its scans, and the scans. */
-#define POLICY_RESTART .validates = true, .in_training = offsetof(struct training, validation.simulation.restart)
-#define POLICY_SCAN .validates = true, .in_training = offsetof(struct training, validation.simulation.scan)
+/* The last lists, of the validation data: what comes before its scans, the scans, and what is read of them. */
+enum { VALIDATION_RESTART = TASK_LISTS - 3, VALIDATION_SCAN, VALIDATION_SCORES };
+#define VALIDATION_BEGINS                                                                                    \
+  [VALIDATION_RESTART] = {"restart", "before the scans of a validation", .validates = true,                  \
+                          .in_training = offsetof(struct training, validation.simulation.restart)}
+#define VALIDATION_SCORED                                                                                    \
+  "scores", "after the scans of a part of the validation slices", .validates = true, .host = true
+/* Those of a policy; `scans` says what they are. */
+#define POLICY_LISTS(scans, scores)                                                                          \
+  VALIDATION_BEGINS,                                                                                         \
+      [VALIDATION_SCAN] = {"validate", scans, .validates = true,                                             \
+                           .in_training = offsetof(struct training, validation.simulation.scan)},            \
+      [VALIDATION_SCORES] = {VALIDATION_SCORED, .rows = scores}
 extern const struct log_value policy_score_values[];
 
 /* Keys that every policy's numbers follow from. */

@@ -6,10 +6,9 @@
 #include "engine/base/random.h"
 #include "systems/methods/fit.h"
 #include "systems/methods/method.h"
-#include "systems/methods/policy_task.h"
+#include "systems/methods/search.h"
 #include "systems/sampling/geometry.h"
 #include "systems/planned/nearest.h"
-#include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"
 #include "systems/planned/planned.h"
 #include "systems/scan/systems.h"
@@ -23,17 +22,16 @@ struct suno {
   struct planner planner; /* of validation scans */
   size_t slices;
   uint8_t *masks; /* [slices][actions]: room */
-  float *room;    /* for a number of each slice, or of each validation scan */
+  float *room;    /* for a number of each slice */
 };
 
 /* Places of its lists. */
-enum suno_list { SUNO_BEFORE, SUNO_LOOK, SUNO_START, SUNO_EXCHANGE, SUNO_LOG, SUNO_RESTART, SUNO_VALIDATE, SUNO_SCORES, SUNO_SAVE };
+enum suno_list { SUNO_BEFORE, SUNO_LOOK, SUNO_START, SUNO_EXCHANGE, SUNO_LOG, SUNO_SAVE };
 
 static struct suno *suno_of(const struct training *training) {
   return training_own(training, sizeof(struct suno));
 }
 
-/* Not simulation_set: masks are not the scans' own. */
 static const struct sampler sampler_exchanged = {
     .name = "suno", .doc = "the line that is best for a slice", .kind = SAMPLER_ORACLE};
 
@@ -102,19 +100,12 @@ static void fill_exchange(struct training *training, struct schedule *schedule) 
   schedule_add(schedule, &swap_lines, training);
 }
 
-static const struct metric *metric_of(const struct training *training) {
-  return &metric_list[training->options->reward.metric];
-}
-
-static void fill_validate(struct training *training, struct schedule *schedule) {
-  struct simulation *simulation = &training->validation.simulation;
-  simulation_add_restart(simulation, schedule);
+static void add_nearest(struct simulation *simulation, struct schedule *schedule) {
   schedule_add(schedule, &system_reset, simulation);
   planner_add(simulation, &planner_nearest, schedule);
-  simulation_add_observe(simulation, schedule);
-  simulation_add_reconstruct(simulation, schedule);
-  simulation_add_score(simulation, schedule, metric_of(training));
 }
+
+static const struct search_way way = {&sampler_exchanged, add_nearest};
 
 /* What the host does between lists. */
 static const struct system load_initial = {.name = "load_initial",
@@ -127,60 +118,15 @@ static const struct system load_initial = {.name = "load_initial",
                            save_quality = {.name = "save_quality",
                                            .doc = "what the masks are worth, for the log",
                                            .reads = SET(ENV_quality)},
-                           save_scores = {.name = "save_scores", .doc = "scores of the validation scans"},
                            save_masks = {.name = "save_masks", .doc = "the masks so far", .reads = SET(ENV_mask)};
 
 static const struct system *const log_rows[] = {&save_quality, NULL}, *const save_rows[] = {&save_masks, NULL},
                            *const start_rows[] = {&load_masks, &load_initial, NULL};
 
-static void fill_scores(struct training *training, struct schedule *schedule) {
-  schedule_add(schedule, &save_scores, NULL)->reads = SET(metric_of(training)->env);
-}
-
 /* ---- data ---------------------------------------------------------------------------------------------- */
-
-/* Slices stand side by side, so that candidates of several fill the network's passes. */
-static struct simulation_plan plan_train(const struct options *options, size_t slices) {
-  const struct observation *observation = observation_chosen(options);
-  component_set cells = observation->cells ? SET(SCENE_cells) : 0;
-  return (struct simulation_plan){.slices = slices,
-                                  .envs = slices,
-                                  .together = slices,
-                                  .coils = 1,
-                                  .network = true,
-                                  .deciders = DECIDES_ORACLE,
-                                  .columns = SET(SLICE_image) | observation->kspace | cells};
-}
-
-static struct simulation_plan plan_validation(const struct options *options, size_t slices) {
-  size_t envs = options->world.envs < slices ? options->world.envs : slices;
-  return (struct simulation_plan){.slices = slices,
-                                  .envs = envs,
-                                  .together = envs,
-                                  .coils = 1,
-                                  .metrics = metric_list[options->reward.metric].name,
-                                  .network = true};
-}
-
-static struct simulation_plan plan(const struct training *training, const struct split *split, size_t slices) {
-  return (split == &training->validation ? plan_validation : plan_train)(&split->options, slices);
-}
 
 static void set_candidates(struct options *options) {
   options->sampler.candidates = 0;
-}
-
-static bool describe(struct training *training, struct error *error) {
-  return training_describe_split(training, &training->train, &sampler_exchanged, error) &&
-         training_describe_split(training, &training->validation, &sampler_exchanged, error);
-}
-
-static bool load(struct training *training, struct split *split, struct error *error) {
-  (void)error;
-  split->simulation.sampler = &sampler_exchanged;
-  split->simulation.acquisition = training->acquisition;
-  split->simulation.steps = acquisition_steps(&training->acquisition);
-  return true;
 }
 
 /* ---- options ------------------------------------------------------------------------------------------- */
@@ -188,9 +134,7 @@ static bool load(struct training *training, struct split *split, struct error *e
 static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
                   uint32_t rounds, struct error *error) {
   (void)device, (void)rounds, (void)acquisition;
-  if (options->network.input != INPUT_MAGNITUDE)
-    return fail_usage(error, "train.method is suno, which looks at magnitudes, and network.input is complex; set it to "
-                             "magnitude");
+  if (!search_check(options, "suno", error)) return false;
   return geometry_chosen(options)->columns ||
          fail_usage(error, "train.method is suno, which exchanges lines, and acquisition.geometry is %s; set it to lines, or "
                            "train.method to lbcs",
@@ -232,8 +176,9 @@ static bool draw_masks(struct training *training, struct error *error) {
   return good;
 }
 
-static struct masks_setup masks_setup(const struct training *training, size_t scans) {
+static struct masks_setup masks_setup(const struct training *training) {
   struct masks_setup setup = fit_masks_setup(training);
+  size_t scans = world_capacity(training->validation.simulation.world, TABLE_ENV);
   setup.batch = training->options->network.batch < scans ? training->options->network.batch : scans;
   return setup;
 }
@@ -249,7 +194,7 @@ static bool check_entries(const struct training *training, size_t entries, struc
 /* Those of the stage that config names. */
 static bool read_masks(struct training *training, struct nearest *nearest, uint8_t **masks, struct error *error) {
   const char *path = training->config.policy;
-  struct masks_setup setup = masks_setup(training, world_capacity(training->validation.simulation.world, TABLE_ENV));
+  struct masks_setup setup = masks_setup(training);
   if (!nearest_load(nearest, path, &setup, training->arena, masks, error) ||
       !check_entries(training, nearest->entries, error))
     return fail_in(error, "%s", path);
@@ -274,12 +219,10 @@ static bool start_masks(struct training *training, struct error *error) {
 
 static bool open_dictionary(struct training *training, struct error *error) {
   struct suno *suno = suno_of(training);
-  size_t actions = training->acquisition.shape.actions,
-         envs = world_capacity(training->validation.simulation.world, TABLE_ENV);
-  struct masks_setup setup = masks_setup(training, envs);
+  struct masks_setup setup = masks_setup(training);
   suno->slices = training->train.report.slices;
-  suno->masks = arena_try_array(training->arena, suno->slices, actions);
-  suno->room = arena_try_array(training->arena, sizeof(float), suno->slices > envs ? suno->slices : envs);
+  suno->masks = arena_try_array(training->arena, suno->slices, training->acquisition.shape.actions);
+  suno->room = arena_try_array(training->arena, sizeof(float), suno->slices);
   if (!suno->masks || !suno->room) return fail_memory(error, "no host memory for masks of %zu slices", suno->slices);
   suno->planner.own = &suno->nearest;
   suno->planner.steps = 1;
@@ -304,7 +247,8 @@ static bool put_masks(struct training *training, struct error *error) {
   return device_finish(training->device, error);
 }
 
-static void count_units(struct training *training) {
+static bool count_units(struct training *training, struct error *error) {
+  (void)error;
   const struct acquisition *scan = &training->acquisition;
   size_t tried = scan_shape_choices(&scan->shape) - scan->initial_lines - scan->budget + 1;
   training->wanted = (uint64_t)scan->budget * training->options->suno.passes;
@@ -313,11 +257,6 @@ static void count_units(struct training *training) {
   training->event_each = training->event_per = 1;
   log_info("masks of %zu slices, each of %u initial and %u more lines: %.4g images for a pass", suno_of(training)->slices,
            scan->initial_lines, scan->budget, training->work * scan->budget);
-}
-
-static bool open_search(struct training *training, struct error *error) {
-  (void)error;
-  count_units(training);
   return true;
 }
 
@@ -351,21 +290,9 @@ static void get_masks(const struct training *training) {
 
 static bool validate(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   struct suno *suno = suno_of(training);
-  struct simulation *simulation = &training->validation.simulation;
-  const struct metric *metric = metric_of(training);
-  size_t slices = training->validation.report.slices, most = world_capacity(simulation->world, TABLE_ENV);
-  bool good = true;
   get_masks(training);
   device_write(training->device, suno->nearest.mask, 0, suno->slices * suno->nearest.actions, suno->masks);
-  for (size_t first = 0; good && first < slices; first += most) {
-    size_t envs = slices - first < most ? slices - first : most;
-    simulation_restart(simulation, (uint32_t)first, envs);
-    training_run_list(training, SUNO_VALIDATE);
-    world_get(simulation->world, training_host(training, SUNO_SCORES, 0), metric->env, 0, envs, suno->room);
-    good = device_finish(training->device, error) && simulation_check(simulation, error);
-    for (size_t i = 0; i < envs; i++) values[0] += (double)(metric->sign * suno->room[i]) / (double)slices;
-  }
-  return good;
+  return search_validate(training, values, error);
 }
 
 static bool write_search(const struct training *training, struct store *store, struct error *error) {
@@ -386,16 +313,13 @@ static const struct log_curve curves[] = {
     {.up = NULL}};
 
 const struct task task_suno = {
+    SEARCH_TASK,
     .name = "masks",
     .network = "suno",
     .unit = "exchange",
-    .worked = "images",
     .reads = reads,
     .more = "suno.passes",
-    .advice = "name a reconstructor whose images are finite in learn.reconstructor",
-    .one_setting = true,
-    .unset = true,
-    .alone = true,
+    .facts = &way,
     .bytes = sizeof(struct suno),
     .networks = {&network_fixed_reconstructor, &dictionary},
     .lists = {[SUNO_BEFORE] = {"restart", "before the first exchange",
@@ -404,23 +328,15 @@ const struct task task_suno = {
               [SUNO_START] = {"start", "before the first exchange", .host = true, .rows = start_rows},
               [SUNO_EXCHANGE] = {"exchange", "for every line of the masks", .unit = true, .fill = fill_exchange},
               [SUNO_LOG] = {"log", "for every line of the log", .host = true, .rows = log_rows},
-              [SUNO_RESTART] = {"restart", "before the scans of a validation", POLICY_RESTART},
-              [SUNO_VALIDATE] = {"validate", "one scan of every validation slice, with the nearest mask",
-                                 .validates = true, .fill = fill_validate},
-              [SUNO_SCORES] = {"scores", "after the scans of a part of the validation slices", .validates = true,
-                               .host = true, .fill = fill_scores},
-              [SUNO_SAVE] = {"checkpoint", "for every validation and checkpoint", .host = true, .rows = save_rows}},
+              [SUNO_SAVE] = {"checkpoint", "for every validation and checkpoint", .host = true, .rows = save_rows},
+              SEARCH_LISTS("one scan of every validation slice, with the nearest mask")},
     .train = {"look", look_values, 1},
-    .validation = {"validation", policy_score_values, 1},
-    .scores = true,
     .across = "lines that could be exchanged",
     .curves = curves,
     .set = set_candidates,
-    .plan = plan,
+    .plan = search_plan,
     .check = check,
-    .describe = describe,
-    .load = load,
-    .open = open_search,
+    .open = count_units,
     .step = step,
     .log = log_step,
     .validate = validate,

@@ -74,10 +74,7 @@ enum ddqn_list {
   DDQN_START,
   DDQN_GREEDY,
   DDQN_LOG,
-  DDQN_RANKS,
-  DDQN_RESTART,
-  DDQN_VALIDATE,
-  DDQN_SCORES
+  DDQN_RANKS
 };
 
 /* ---- the replay ---------------------------------------------------------------------------------------- */

@@ -165,7 +165,6 @@ static struct simulation_plan plan_of(const struct minibatches *batches, size_t 
   return (struct simulation_plan){.slices = slices,
                                   .envs = envs,
                                   .together = setup->made ? 0 : envs < slices ? envs : slices,
-                                  .coils = setup->made ? 0 : 1,
                                   .deciders = setup->policy ? DECIDES_POLICY : 0,
                                   .observe_every_step = setup->policy,
                                   .network = trains_method(options),
