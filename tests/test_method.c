@@ -175,7 +175,7 @@ static bool load(struct training *training, struct split *split, struct error *e
 static bool open_task(struct training *training, struct error *error) {
   training->each = training->save_every = 2;
   training->wanted = 2 * training->config.steps;
-  training->log_every = training->event_each = training->event_per = 1;
+  training->log_every = 1;
   training->work = BATCH;
   return loss_open(&toy_of(training)->loss, training->device, training->train.simulation.kernels, LOSS_MSE, N, N,
                    BATCH, error);

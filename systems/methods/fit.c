@@ -233,7 +233,6 @@ static void count_updates(struct training *training) {
   training->log_every = options->train.log_every;
   training->patience = options->train.early_stopping;
   training->work = (double)slices / (double)training->each;
-  training->event_each = 1;
   training->event_per = training->each;
 }
 

@@ -216,7 +216,6 @@ static void count_steps(struct training *training) {
   training->wanted = acquisition->budget;
   training->each = training->log_every = training->save_every = options->lbcs.log_every;
   training->work = (double)slices * (double)candidates / (double)training->wanted;
-  training->event_each = training->event_per = 1;
   log_info("a mask of %u initial and %u more %ss: %.4g images of %zu slice%s a step", acquisition->initial_lines,
            acquisition->budget, geometry_of(acquisition)->one, (double)candidates * (double)slices, slices,
            plural(slices));

@@ -254,7 +254,6 @@ static bool count_units(struct training *training, struct error *error) {
   training->wanted = (uint64_t)scan->budget * training->options->suno.passes;
   training->each = training->log_every = training->save_every = training->options->suno.log_every;
   training->work = (double)suno_of(training)->slices * (double)tried;
-  training->event_each = training->event_per = 1;
   log_info("masks of %zu slices, each of %u initial and %u more lines: %.4g images for a pass", suno_of(training)->slices,
            scan->initial_lines, scan->budget, training->work * scan->budget);
   return true;

@@ -16,27 +16,29 @@ struct rank_card {
   char host[64], version[32], device[128], scene[CARD_HASH], data[CARD_HASH], done[CARD_HASH];
 };
 
-static void put_hash(char text[CARD_HASH], const void *bytes, size_t size) {
-  char hex[65];
-  hash_hex(bytes, size, hex);
-  memcpy(text, hex, CARD_HASH - 1);
+/* The hash of what the function writes. */
+static void put_hash(char hash[CARD_HASH], void (*write)(FILE *file, const struct run_files *run),
+                     const struct run_files *run) {
+  char *text = NULL, hex[65];
+  size_t size = 0;
+  FILE *memory = open_memstream(&text, &size);
+  if (!memory) return;
+  write(memory, run);
+  fclose(memory);
+  hash_hex(text, size, hex);
+  memcpy(hash, hex, CARD_HASH - 1);
+  free(text);
 }
 
 /* Of the options that numbers may follow from. */
-static void put_scene(struct rank_card *card, const struct options *options) {
+static void write_scene(FILE *file, const struct run_files *run) {
   struct arena *arena = arena_open();
-  char *text = NULL;
-  size_t size = 0;
-  FILE *memory = open_memstream(&text, &size);
-  for (size_t i = 0; memory && i < option_table.count; i++) {
+  for (size_t i = 0; i < option_table.count; i++) {
     const struct option *row = &option_table.rows[i];
     if (row->concerns != CONCERNS_PLACE)
-      fprintf(memory, "%s.%s: %s\n", row->section, row->name, option_text(row, options, arena));
+      fprintf(file, "%s.%s: %s\n", row->section, row->name, option_text(row, run->options, arena));
   }
-  if (memory) fprintf(memory, "train.shards: %u\n", options->train.shards);
-  if (memory) fclose(memory);
-  if (memory) put_hash(card->scene, text, size);
-  free(text);
+  fprintf(file, "train.shards: %u\n", run->options->train.shards);
   arena_close(arena);
 }
 
@@ -46,16 +48,9 @@ static void add_data(FILE *memory, const struct run_data *data) {
     fwrite(&data->dataset->volumes[v].digest, sizeof data->dataset->volumes[v].digest, 1, memory);
 }
 
-static void put_data(struct rank_card *card, const struct run_files *run) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *memory = open_memstream(&text, &size);
-  if (!memory) return;
-  add_data(memory, &run->train);
-  add_data(memory, &run->validation);
-  fclose(memory);
-  put_hash(card->data, text, size);
-  free(text);
+static void write_data(FILE *file, const struct run_files *run) {
+  add_data(file, &run->train);
+  add_data(file, &run->validation);
 }
 
 static void fill_card(struct rank_card *card, const struct run_files *run, uint64_t done) {
@@ -63,8 +58,8 @@ static void fill_card(struct rank_card *card, const struct run_files *run, uint6
   snprintf(card->version, sizeof card->version, "%s", L2SR_VERSION);
   snprintf(card->device, sizeof card->device, "%s", run->device->facts.name);
   snprintf(card->done, sizeof card->done, "%llu", (unsigned long long)done);
-  put_scene(card, run->options);
-  put_data(card, run);
+  put_hash(card->scene, write_scene, run);
+  put_hash(card->data, write_data, run);
 }
 
 static bool compare(const struct rank_card *card, const struct rank_card *first, size_t rank, struct error *error) {

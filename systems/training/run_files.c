@@ -24,17 +24,6 @@ const char *run_path(const struct run_files *run, struct arena *arena, const cha
 
 /* ---- the scene ----------------------------------------------------------------------------------------- */
 
-/* As `l2sr describe scene` prints it; the caller frees it. NULL: no memory. */
-static char *scene_text(const struct options *options) {
-  char *scene = NULL;
-  size_t size = 0;
-  FILE *memory = open_memstream(&scene, &size);
-  if (!memory) return NULL;
-  option_print(&option_table, options, false, memory);
-  fclose(memory);
-  return scene;
-}
-
 /* Whether the row is on the list: as section.name, or its whole section as `section.` */
 static bool is_listed(const struct option *row, const char *const list[]) {
   char key[128];
@@ -48,14 +37,11 @@ static bool is_listed(const struct option *row, const char *const list[]) {
   return false;
 }
 
-/* A key that is newer than the checkpoint had its default then, in the words of a scene. */
+/* A key that is newer than the checkpoint had its default then. */
 static const char *standard_value(const struct option *row, struct arena *arena) {
   struct options *standard = ARENA_NEW(arena, struct options, 1);
   option_defaults(&option_table, standard, arena);
-  char *scene = scene_text(standard);
-  const char *value = scene ? scene_value(scene, row->section, row->name, arena) : row->standard;
-  free(scene);
-  return value;
+  return option_text(row, standard, arena);
 }
 
 /* Options of which the network's shape, or what it is trained for, follows: none starts from it with another
@@ -79,13 +65,12 @@ static const char *way_on(const struct run_files *run, const struct option *row,
 
 static bool compare_scene(const struct run_files *run, const char *stored, struct error *error) {
   struct arena *arena = arena_open();
-  char *scene = scene_text(run->options);
-  bool same = scene ? true : fail_memory(error, "no host memory for the scene's text");
+  bool same = true;
   for (size_t i = 0; same && i < option_table.count; i++) {
     const struct option *row = &option_table.rows[i];
     if (row->concerns == CONCERNS_PLACE || !(is_listed(row, run->reads) || is_listed(row, run->reads_beside))) continue;
     const char *before = scene_value(stored, row->section, row->name, arena);
-    const char *now = scene_value(scene, row->section, row->name, arena);
+    const char *now = option_text(row, run->options, arena);
     if (!before) before = standard_value(row, arena);
     if (strcmp(before, now))
       same = fail(error,
@@ -93,7 +78,6 @@ static bool compare_scene(const struct run_files *run, const char *stored, struc
                   "train.output%s",
                   row->section, row->name, before, now, way_on(run, row, arena));
   }
-  free(scene);
   arena_close(arena);
   return same;
 }
@@ -212,26 +196,36 @@ static bool write_callbacks(const struct run_files *run, struct store *store, st
          (!numbers || store_put_text(store, "callback_metric", callback_name(run->device), error));
 }
 
-bool run_write(const struct run_files *run, struct store *store, struct error *error) {
-  const struct device_facts *facts = &run->device->facts;
-  char *scene = scene_text(run->options);
-  bool good = scene && (!run->optimiser || checkpoint_write_optimiser(store, run->optimiser, error)) &&
-              write_origins(run, store, error) && store_put_text(store, "scene", scene, error) &&
-              store_put_text(store, "version", L2SR_VERSION, error) &&
-              store_put_text(store, "device", facts->name, error) &&
-              store_put_text(store, "driver", facts->driver, error) && write_callbacks(run, store, error) &&
-              store_put_number(store, "device_bytes", (double)run->device->bytes, error) &&
-              store_put_text(store, "training_selection", run->train.hash, error) &&
-              store_put_text(store, "validation_selection", run->validation.hash, error) &&
-              write_contents(store, "training_contents", &run->train, error) &&
-              write_contents(store, "validation_contents", &run->validation, error) &&
-              store_put_number(store, "training_slices", (double)run->train.slices, error) &&
-              store_put_number(store, "validation_slices", (double)run->validation.slices, error) &&
-              store_put_number(store, "seed", run->options->world.seed, error) &&
-              store_put_number(store, "log_bytes", (double)ftell(run->log), error) &&
-              store_put_number(store, "events_bytes", (double)ftell(run->events), error);
+/* As `l2sr describe scene` prints it. */
+static bool write_scene(const struct run_files *run, struct store *store, struct error *error) {
+  char *scene = NULL;
+  size_t size = 0;
+  FILE *memory = open_memstream(&scene, &size);
+  if (!memory) return fail_memory(error, "no host memory for the scene's text");
+  option_print(&option_table, run->options, false, memory);
+  fclose(memory);
+  bool good = store_put_text(store, "scene", scene, error);
   free(scene);
   return good;
+}
+
+bool run_write(const struct run_files *run, struct store *store, struct error *error) {
+  const struct device_facts *facts = &run->device->facts;
+  return (!run->optimiser || checkpoint_write_optimiser(store, run->optimiser, error)) &&
+         write_origins(run, store, error) && write_scene(run, store, error) &&
+         store_put_text(store, "version", L2SR_VERSION, error) &&
+         store_put_text(store, "device", facts->name, error) &&
+         store_put_text(store, "driver", facts->driver, error) && write_callbacks(run, store, error) &&
+         store_put_number(store, "device_bytes", (double)run->device->bytes, error) &&
+         store_put_text(store, "training_selection", run->train.hash, error) &&
+         store_put_text(store, "validation_selection", run->validation.hash, error) &&
+         write_contents(store, "training_contents", &run->train, error) &&
+         write_contents(store, "validation_contents", &run->validation, error) &&
+         store_put_number(store, "training_slices", (double)run->train.slices, error) &&
+         store_put_number(store, "validation_slices", (double)run->validation.slices, error) &&
+         store_put_number(store, "seed", run->options->world.seed, error) &&
+         store_put_number(store, "log_bytes", (double)ftell(run->log), error) &&
+         store_put_number(store, "events_bytes", (double)ftell(run->events), error);
 }
 
 /* ---- going on ------------------------------------------------------------------------------------------ */

@@ -310,47 +310,39 @@ struct system trainer_carried(component_set columns) {
   return (struct system){.name = "save_carried", .doc = "what a unit leaves to the next", .reads = columns};
 }
 
-/* Calls for every column that is carried: its dataset, rows, and room for it. */
-static bool each_carried(const struct training *training, struct store *store,
-                         bool (*call)(const struct training *training, struct store *store, unsigned component,
-                                      const char *name, size_t shape[2], void *data, struct error *error),
-                         struct error *error) {
-  const struct schema *schema = world_schema(training_world(training));
-  bool good = true;
-  for (unsigned c = 0; good && c < schema->component_count; c++) {
-    const struct component_desc *row = &schema->components[c];
-    if (!(training->carried & SET(c))) continue;
-    struct arena *arena = arena_open();
-    size_t shape[] = {world_capacity(training_world(training), row->table), world_column_bytes(training_world(training), c)};
-    const char *name = arena_text(arena, "carried/%s.%s", schema->table_names[row->table], row->name);
-    void *data = arena_try_array(arena, shape[0], shape[1]);
-    good = data ? call(training, store, c, name, shape, data, error)
-                : fail_memory(error, "no host memory for %s", name);
-    arena_close(arena);
+/* A column that is carried into its dataset, or out of it. */
+static bool move_column(struct world *world, struct store *store, unsigned component, bool write, struct error *error) {
+  const struct component_desc *row = &world_schema(world)->components[component];
+  const struct system load = {.name = "load_carried", .doc = "what a unit has left", .writes = SET(component), .loads = true};
+  struct arena *arena = arena_open();
+  size_t shape[] = {world_capacity(world, row->table), world_column_bytes(world, component)};
+  const char *name = arena_text(arena, "carried/%s.%s", world_schema(world)->table_names[row->table], row->name);
+  void *data = arena_try_array(arena, shape[0], shape[1]);
+  bool good = data || fail_memory(error, "no host memory for %s", name);
+  if (good && write) {
+    world_read(world, component, 0, shape[0], data);
+    good = device_finish(world_device(world), error) && store_write(store, name, STORE_U8, 2, shape, data, false, error);
+  } else if (good) {
+    good = store_read_known(store, name, STORE_U8, shape[0] * shape[1], data, error);
+    if (good) world_put(world, &load, component, 0, shape[0], data);
   }
+  arena_close(arena);
   return good;
 }
 
-static bool write_column(const struct training *training, struct store *store, unsigned component,
-                         const char *name, size_t shape[2], void *data, struct error *error) {
-  world_read(training_world(training), component, 0, shape[0], data);
-  return device_finish(training->device, error) &&
-         store_write(store, name, STORE_U8, 2, shape, data, false, error);
-}
-
-static bool read_carried_column(const struct training *training, struct store *store, unsigned component,
-                                const char *name, size_t shape[2], void *data, struct error *error) {
-  if (!store_read_known(store, name, STORE_U8, shape[0] * shape[1], data, error)) return false;
-  const struct system load = {.name = "load_carried", .doc = "what a unit has left", .writes = SET(component), .loads = true};
-  world_put(training_world(training), &load, component, 0, shape[0], data);
-  return true;
+static bool move_carried(const struct training *training, struct store *store, bool write, struct error *error) {
+  struct world *world = training_world(training);
+  bool good = true;
+  for (unsigned c = 0; good && c < world_schema(world)->component_count; c++)
+    if (training->carried & SET(c)) good = move_column(world, store, c, write, error);
+  return good;
 }
 
 static bool write_carried(const struct training *training, struct store *store, struct error *error) {
   struct world *world = training_world(training);
   const struct system save = trainer_carried(training->carried);
   struct world_use before = world_enter(world, &save);
-  bool good = each_carried(training, store, write_column, error);
+  bool good = move_carried(training, store, true, error);
   if (!good) world_idle(world);
   world_leave(world, before);
   return good;
@@ -394,8 +386,15 @@ bool trainer_save(const struct training *training, const char *name, struct erro
   return false;
 }
 
-static bool read_column(struct store *store, const char *name, size_t count, double *to, bool finite,
-                        struct error *error) {
+static bool read_column(struct store *store, const char *kind, const char *value, size_t count, double *to,
+                        bool finite, struct error *error) {
+  char name[64];
+  snprintf(name, sizeof name, "log/%s/%s", kind, value);
+  if (!store_has(store, name))
+    return fail_file(error,
+                     "it has no %s: it is damaged, or a program of an older version wrote it; train anew in "
+                     "another train.output (evaluate still takes its networks)",
+                     name);
   if (!store_read_known(store, name, STORE_F64, count, to, error)) return false;
   for (size_t i = 0; i < count; i++)
     if (finite && !isfinite(to[i]))
@@ -404,37 +403,23 @@ static bool read_column(struct store *store, const char *name, size_t count, dou
   return true;
 }
 
-static bool has_values(const struct log_record *record, struct store *store, struct error *error) {
-  char name[64];
-  for (size_t v = 0; record->values[v].name; v++) {
-    snprintf(name, sizeof name, "log/%s/%s", record->kind, record->values[v].name);
-    if (!store_has(store, name))
-      return fail_file(error,
-                       "it has no %s: it is damaged, or a program of an older version wrote it; train anew in "
-                       "another train.output (evaluate still takes its networks)",
-                       name);
-  }
-  return true;
-}
-
 /* The history gets room for all that may follow: it may have been logged more often than it is now. */
 static bool read_history(struct training *training, struct history *history,
                          const struct log_record *record, struct store *store, struct error *error) {
   struct store_shape shape;
-  char name[64];
-  snprintf(name, sizeof name, "log/%s/%ss", record->kind, training->task->unit);
+  char name[64], units[32];
+  snprintf(units, sizeof units, "%ss", training->task->unit);
+  snprintf(name, sizeof name, "log/%s/%s", record->kind, units);
   if (!store_shape(store, name, &shape, error)) return false;
-  if (!has_values(record, store, error)) return false;
   if (shape.rank != 1 || shape.size[0] > training->done)
     return fail_file(error, "%s is longer than its training: the file is damaged", name);
   if (shape.size[0] && !store_check_held(store, name, error)) return false;
   if (!make_room(training, history, record, shape.size[0] + history->room, error)) return false;
   history->count = shape.size[0];
-  bool good = read_column(store, name, history->count, history->at, true, error);
-  for (size_t v = 0; good && record->values[v].name; v++) {
-    snprintf(name, sizeof name, "log/%s/%s", record->kind, record->values[v].name);
-    good = read_column(store, name, history->count, history->value[v], !(record->unknown >> v & 1), error);
-  }
+  bool good = read_column(store, record->kind, units, history->count, history->at, true, error);
+  for (size_t v = 0; good && record->values[v].name; v++)
+    good = read_column(store, record->kind, record->values[v].name, history->count, history->value[v],
+                       !(record->unknown >> v & 1), error);
   return good;
 }
 
@@ -486,7 +471,7 @@ static bool read_state(struct store *store, void *context, struct error *error) 
   if (!read_done(training, store, error) ||
       !read_history(training, &training->logged, &task->train, store, error) ||
       !read_history(training, &training->validations, &task->validation, store, error) ||
-      !read_best(training, store, error) || !each_carried(training, store, read_carried_column, error) ||
+      !read_best(training, store, error) || !move_carried(training, store, false, error) ||
       !read_task(training, store, error))
     return false;
   log_info("going on from %s after %llu %s%s", trainer_path(training, "last.h5"),
@@ -500,19 +485,10 @@ static bool write_best(void *context, struct error *error) {
 
 bool trainer_open_files(struct training *training, struct error *error) {
   const struct training_config *config = &training->config;
-  bool selects = training->task->select != SELECT_NOTHING;
-  training->run.folder = config->folder;
-  training->run.options = training->options;
-  training->run.device = training->device;
-  training->run.optimiser = training->optimiser.device ? &training->optimiser : NULL;
-  const struct task *task = training->task;
-  training->run.network = task->reconstructs ? network_chosen(training->options)->facts->text
-                          : task->network_by ? task->network_by(training->options)
-                                             : task->network;
-  training->run.selects = selects;
   if (!config->folder) return true;
   if (ranks_number(training->device->ranks)) return run_follow(&training->run, config->resume, read_state, training, error);
   return run_open(&training->run, config->resume, read_state, training, error) &&
-         (!selects || run_mend_best(&training->run, training->best_at && training->best_at == training->done,
-                                    write_best, training, error));
+         (!training->run.selects ||
+          run_mend_best(&training->run, training->best_at && training->best_at == training->done, write_best, training,
+                        error));
 }

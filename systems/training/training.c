@@ -35,7 +35,7 @@ void *training_own(const struct training *training, size_t bytes) {
 
 static bool make(struct training *training, const struct task *task, const struct options *options,
                  struct arena *arena) {
-  *training = (struct training){.task = task, .arena = arena, .options = options};
+  *training = (struct training){.task = task, .arena = arena, .options = options, .event_each = 1, .event_per = 1};
   return (!task->bytes || (training->own = arena_try(arena, task->bytes))) &&
          (training->list = ARENA_TRY(arena, struct schedule, TASK_LISTS));
 }
@@ -251,13 +251,26 @@ static bool name_origins(struct training *training, struct error *error) {
   return true;
 }
 
+static const char *network_of(const struct training *training) {
+  const struct task *task = training->task;
+  if (task->reconstructs) return network_chosen(training->options)->facts->text;
+  return task->network_by ? task->network_by(training->options) : task->network;
+}
+
 static bool open_files(struct training *training, struct error *error) {
+  const struct task *task = training->task;
   struct run_files *run = &training->run;
+  run->folder = training->config.folder;
+  run->options = training->options;
+  run->device = training->device;
+  run->optimiser = training->optimiser.device ? &training->optimiser : NULL;
   run->train = split_data(&training->train);
   run->validation = split_data(&training->validation);
-  run->start = training->task->onward;
-  run->reads = training->task->reads;
-  run->reads_beside = training->task->reads_beside ? training->task->reads_beside(training->options) : NULL;
+  run->start = task->onward;
+  run->network = network_of(training);
+  run->selects = task->select != SELECT_NOTHING;
+  run->reads = task->reads;
+  run->reads_beside = task->reads_beside ? task->reads_beside(training->options) : NULL;
   return name_origins(training, error) && find_carried(training, error) && trainer_open_files(training, error);
 }
 

@@ -185,7 +185,7 @@ struct training {
   uint64_t log_every, save_every;
   uint32_t patience; /* stops after so many validations without a better one; 0: never */
   double work;       /* of a unit, in what its speed counts */
-  uint64_t event_before, event_each, event_per; /* TensorBoard's steps: before + done * each / per */
+  uint64_t event_before, event_each, event_per; /* TensorBoard's steps: before + done * each / per; 1 unless set */
   struct history logged, validations;
   double best;          /* the best of what selects */
   uint64_t best_at;     /* units done then; 0: none */
