@@ -119,13 +119,8 @@ static bool try_keeping(struct training *training, const struct policy_setup *se
 }
 
 static bool open_policy(struct training *training, struct error *error) {
-  size_t rows = rows_of(training->options, &training->acquisition);
-  policy_learning_of(training)->rows = rows;
   training->validation.simulation.best = true;
-  return policy_task_open(
-      training,
-      policy_task_setup(training->device, training->train.simulation.kernels, training->options, rows, false),
-      try_keeping, error);
+  return policy_task_open(training, rows_of(training->options, &training->acquisition), false, try_keeping, error);
 }
 
 static struct optimiser_setup optimiser(const struct options *options) {
@@ -224,7 +219,6 @@ static void count_rollouts(struct training *training) {
   training->save_every = options->learn.save_every;
   training->work = (double)rows;
   training->event_each = rows; /* over the environment-steps of all rounds */
-  training->event_per = 1;
 }
 
 static bool open_state(struct training *training, struct error *error) {
@@ -296,18 +290,15 @@ static const struct log_curve curves[] = {
 static const struct system *const opened_rows[] = {&system_order_rows, &system_load_end, NULL};
 
 const struct task task_policy = {
-    .name = "policy",
+    POLICY_TASK,
     .network = "policy",
     .unit = "rollout",
     .worked = "steps",
     .reads = reads,
     .reads_beside = reads_beside,
-    .start = "learn.start",
-    .onward = "learn.start",
     .gamma = "learn",
     .more = "learn.steps or alternate.steps",
     .advice = "lower learn.rate or learn.clip (0 is no limit)",
-    .one_setting = true,
     .bytes = sizeof(struct learning),
     .networks = {&policy, &network_fixed_reconstructor},
     .lists = {[LEARN_OPENED] = {"opened", "when the training is opened", .host = true, .rows = opened_rows,
@@ -321,9 +312,7 @@ const struct task task_policy = {
               POLICY_LISTS("one scan of every validation slice, by the most probable actions",
                            split_scores_and_choices)},
     .train = {"look", update_values, (1 << LEARN_explained) - 1, ~0u << LEARN_explained},
-    .validation = {"validation", policy_score_values, 1},
     .select = SELECT_HIGHEST,
-    .scores = true,
     .curves = curves,
     .plan = plan,
     .check = check,

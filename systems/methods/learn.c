@@ -1,7 +1,6 @@
 #include "systems/methods/learn.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- one rollout -------------------------------------------------------------------------------------- */
 
@@ -133,20 +132,6 @@ static void tell_facts(struct rollout_facts facts, bool taught, double values[TR
   values[LEARN_distinct] = facts.distinct;
 }
 
-/* Each rank has those of the rows of an update that it took. */
-static void share_terms(const struct training *training, float *terms) {
-  const struct rollout *rollout = &learning_of(training)->rollout;
-  const struct shards shards = device_shards(training->device);
-  if (ranks_count(shards.ranks) == 1) return;
-  for (size_t row = 0; row < rollout->rows; row += rollout->most) {
-    size_t left = rollout->rows - row, count = left < rollout->most ? left : rollout->most, first;
-    size_t end = shards_rows(&shards, count, &first);
-    memset(terms + 4 * row, 0, 4 * first * sizeof *terms);
-    memset(terms + 4 * (row + end), 0, 4 * (count - end) * sizeof *terms);
-  }
-  ranks_unite(training->device->ranks, terms, 4 * rollout->rows * sizeof *terms);
-}
-
 /* Tells the return of the last rollout. */
 bool learn_log(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   struct learning *learning = training->own;
@@ -155,7 +140,7 @@ bool learn_log(struct training *training, double values[TRAINING_VALUES], struct
   double sum[4] = {0}, reward = 0, norm = 0;
   world_get(training_world(training), &save_terms, ROLLOUT_terms, 0, rows, terms);
   rollout_copy_read(&learning->copy, &learning->rollout);
-  share_terms(training, terms);
+  policy_task_share_terms(training, 4, rows, learning->rollout.most);
   if (!device_finish(training->device, error) || !optimise_norm(&training->optimiser, &norm, error))
     return false;
   for (size_t i = 0; i < rows; i++) {

@@ -232,6 +232,7 @@ void method_print_best(const struct best_round *best, FILE *file) {
 
 /* The stage that has ended, or the best round. */
 static bool note(struct stages *all, const struct best_round *best, struct error *error) {
+  const struct method_config *config = all->config;
   char *line = NULL;
   size_t bytes = 0;
   FILE *text = open_memstream(&line, &bytes);
@@ -243,26 +244,16 @@ static bool note(struct stages *all, const struct best_round *best, struct error
   fclose(text);
   bool good = write_line(all, line, bytes, error);
   free(line);
+  if (good && best && config->see_best) config->see_best(best, config->context);
+  if (good && !best && config->see_stage) config->see_stage(&all->stage, config->context);
   return good;
-}
-
-static bool note_stage(struct stages *all, struct error *error) {
-  if (!note(all, NULL, error)) return false;
-  if (all->config->see_stage) all->config->see_stage(&all->stage, all->config->context);
-  return true;
-}
-
-static bool note_best(struct stages *all, struct error *error) {
-  if (!note(all, &all->best, error)) return false;
-  if (all->config->see_best) all->config->see_best(&all->best, all->config->context);
-  return true;
 }
 
 static bool run_stage(struct stages *all, uint32_t round, size_t place, struct error *error) {
   all->stage = (struct stage){.task = all->method->stages[place], .round = round};
   name_stage(all->stage.name, all->stage.task, round);
   log_info("stage %s", all->stage.name);
-  return (train_stage(all, error) || fail_in(error, "%s", all->stage.name)) && note_stage(all, error);
+  return (train_stage(all, error) || fail_in(error, "%s", all->stage.name)) && note(all, NULL, error);
 }
 
 /* All stages after the first. */
@@ -299,7 +290,7 @@ static bool run_stages(struct stages *all, struct error *error) {
   if (!all->method->alternates) return run_others(all, 1, error);
   while (!is_over(all))
     if (!run_round(all, error)) return false;
-  return note_best(all, error);
+  return note(all, &all->best, error);
 }
 
 /* ---- all ----------------------------------------------------------------------------------------------- */

@@ -108,10 +108,7 @@ static bool describe(struct training *training, struct error *error) {
 static bool open_policy(struct training *training, struct error *error) {
   const struct options *options = training->options;
   size_t rows = training->acquisition.budget * group_of(options) * options->pgmri.trajectories;
-  policy_learning_of(training)->rows = rows;
-  return policy_task_open(
-      training, policy_task_setup(training->device, training->train.simulation.kernels, options, rows, true),
-      NULL, error);
+  return policy_task_open(training, rows, true, NULL, error);
 }
 
 static struct optimiser_setup optimiser(const struct options *options) {
@@ -142,7 +139,6 @@ static bool count_updates(struct training *training, struct error *error) {
   training->log_every = options->pgmri.log_every;
   training->save_every = options->pgmri.save_every;
   training->work = (double)(pgmri->group * (1 + options->pgmri.trajectories * pgmri->trajectories.steps));
-  training->event_each = training->event_per = 1;
   return true;
 }
 
@@ -200,16 +196,6 @@ static const struct system save_update = {.name = "save_update",
                                           .doc = "losses and rewards of the last update, for the log",
                                           .reads = SET(STATE_terms) | SET(ROLLOUT_reward)};
 
-/* Each rank has those of the images that it took. */
-static void share_terms(const struct training *training, float *terms, size_t images) {
-  const struct shards shards = device_shards(training->device);
-  size_t first, end = shards_rows(&shards, images, &first);
-  if (ranks_count(shards.ranks) == 1) return;
-  memset(terms, 0, 2 * first * sizeof *terms);
-  memset(terms + 2 * end, 0, 2 * (images - end) * sizeof *terms);
-  ranks_unite(training->device->ranks, terms, 2 * images * sizeof *terms);
-}
-
 /* Tells the return of the last update. */
 static bool log_update(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   struct pgmri *pgmri = pgmri_of(training);
@@ -222,7 +208,7 @@ static bool log_update(struct training *training, double values[TRAINING_VALUES]
   world_read(world, ROLLOUT_reward, 0, trajectories->steps * scans, pgmri->policy.rewards);
   world_leave(world, before);
   if (!device_finish(training->device, error)) return false;
-  share_terms(training, pgmri->policy.terms, images);
+  policy_task_share_terms(training, 2, images, images);
   for (size_t i = 0; i < images; i++) {
     values[PGMRI_loss] += terms[2 * i];
     values[PGMRI_entropy] += terms[2 * i + 1] / (double)images;
@@ -271,17 +257,14 @@ static const struct log_curve curves[] = {
     {.up = NULL}};
 
 const struct task task_pgmri = {
-    .name = "policy",
+    POLICY_TASK,
     .network = "pgmri",
     .unit = "update",
     .worked = "images",
     .reads = reads,
-    .start = "learn.start",
-    .onward = "learn.start",
     .gamma = "pgmri",
     .more = "pgmri.epochs",
     .advice = "lower pgmri.rate",
-    .one_setting = true,
     .bytes = sizeof(struct pgmri),
     .networks = {&policy, &network_fixed_reconstructor},
     .lists = {[PGMRI_ORDER] = {"order", "before every epoch", .fill = fill_order},
@@ -290,9 +273,7 @@ const struct task task_pgmri = {
               [PGMRI_LOG] = {"log", "for every line of the log", .host = true, .rows = log_rows},
               POLICY_LISTS("one scan of every validation slice", split_scores)},
     .train = {"look", update_values, (1 << PGMRI_VALUE_COUNT) - 1},
-    .validation = {"validation", policy_score_values, 1},
     .epochs = true,
-    .scores = true,
     .curves = curves,
     .set = set,
     .plan = plan,

@@ -48,9 +48,12 @@ static bool open_as_set(struct training *training, const struct policy_setup *se
 }
 
 /* It is opened first, for its room is planned with the reconstructor's. */
-bool policy_task_open(struct training *training, struct policy_setup setup, policy_opener *open,
+bool policy_task_open(struct training *training, size_t rows, bool dense, policy_opener *open,
                       struct error *error) {
   struct policy *policy = &training->policy;
+  struct policy_setup setup =
+      policy_task_setup(training->device, training->train.simulation.kernels, training->options, rows, dense);
+  policy_learning_of(training)->rows = rows;
   setup.beside = training->beside[0];
   if (!(open ? open : open_as_set)(training, &setup, error)) return false;
   policy->initial_lines = training->acquisition.initial_lines;
@@ -146,6 +149,19 @@ bool policy_task_count_choices(struct training *training, struct error *error) {
   uint32_t *choices = arena_try_array(training->arena, sizeof(uint32_t), count);
   policy_learning_of(training)->choices = choices;
   return choices || fail_memory(error, "no host memory to count %zu choices", count);
+}
+
+void policy_task_share_terms(const struct training *training, size_t words, size_t rows, size_t most) {
+  const struct shards shards = device_shards(training->device);
+  float *terms = policy_learning_of(training)->terms;
+  if (ranks_count(shards.ranks) == 1) return;
+  for (size_t row = 0; row < rows; row += most) {
+    size_t left = rows - row, count = left < most ? left : most, first;
+    size_t end = shards_rows(&shards, count, &first);
+    memset(terms + words * row, 0, words * first * sizeof *terms);
+    memset(terms + words * (row + end), 0, words * (count - end) * sizeof *terms);
+  }
+  ranks_unite(training->device->ranks, terms, words * rows * sizeof *terms);
 }
 
 /* ---- validation ---------------------------------------------------------------------------------------- */

@@ -21,9 +21,9 @@ struct policy_learning *policy_learning_of(const struct training *training);
 /* dense: it looks at reconstructions, and is rewarded in every step. */
 struct policy_setup policy_task_setup(struct device *device, struct kernels *kernels,
                                       const struct options *options, size_t rows, bool dense);
-/* Opens it by the setup, or by another opener, with new parameters. */
+/* Opens it for updates of so many rows by that setup, or by another opener, with new parameters. */
 typedef bool policy_opener(struct training *training, const struct policy_setup *setup, struct error *error);
-bool policy_task_open(struct training *training, struct policy_setup setup, policy_opener *open,
+bool policy_task_open(struct training *training, size_t rows, bool dense, policy_opener *open,
                       struct error *error);
 bool policy_task_begin(struct training *training, struct error *error);
 const char *policy_task_origin(const struct training *training);
@@ -43,6 +43,8 @@ bool policy_task_load(struct training *training, struct split *split, struct err
  * none. */
 bool policy_task_room(struct training *training, size_t ordered, const char *lower, struct error *error);
 bool policy_task_count_choices(struct training *training, struct error *error);
+/* The terms of so many rows, `words` each, of which every rank has those that it took of every `most`. */
+void policy_task_share_terms(const struct training *training, size_t words, size_t rows, size_t most);
 void policy_task_add_optimise(struct training *training, struct schedule *schedule);
 bool policy_task_validate(struct training *training, double values[TRAINING_VALUES], struct error *error);
 struct event_picture policy_task_picture(const struct training *training, struct arena *arena);
@@ -60,6 +62,10 @@ enum { VALIDATION_RESTART = TASK_LISTS - 3, VALIDATION_SCAN, VALIDATION_SCORES }
                            .in_training = offsetof(struct training, validation.simulation.scan)},            \
       [VALIDATION_SCORES] = {VALIDATION_SCORED, .rows = scores}
 extern const struct log_value policy_score_values[];
+
+#define POLICY_TASK                                                                                          \
+  .name = "policy", .start = "learn.start", .onward = "learn.start", .one_setting = true,                    \
+  .validation = {"validation", policy_score_values, 1}, .scores = true
 
 /* Keys that every policy's numbers follow from. */
 #define POLICY_READS "data.", "import.", "acquisition.", "world.", "network.", "reconstruct.", "policy.", "reward.metric", "reward.scale", "train.reduce"

@@ -221,7 +221,6 @@ static bool next_pass(struct world *world, void *context, size_t turn) {
   struct rollout *rollout = context;
   struct simulation *simulation = rollout->simulation;
   size_t envs = world_capacity(world, TABLE_ENV), batch = simulation->policy->batch;
-  if (!world_is_bound(world, BATCH_observation, simulation->policy->input)) policy_bind(simulation->policy, world);
   if (rollout->keeps) {
     REQUIRE(turn || rollout->kept, "no rollout since the last update: its activations are gone");
     rollout->kept = false;

@@ -113,8 +113,7 @@ void trajectories_play(struct trajectories *trajectories, const struct schedule 
 static bool next_pass(struct world *world, void *context, size_t turn) {
   struct trajectories *trajectories = context;
   struct simulation *simulation = trajectories->setup.simulation;
-  if (!world_is_bound(world, BATCH_observation, simulation->policy->input)) policy_bind(simulation->policy, world);
-  const struct shards shards = device_shards(simulation->device);
+  const struct shards shards = device_shards(world_device(world));
   struct shard_pass pass;
   if (!shards_take(&shards, &pass, turn, trajectories_images(trajectories), simulation->policy->batch)) return false;
   graph_set_shards(simulation->policy->graph, pass.shard, pass.each);

@@ -166,7 +166,6 @@ static void count_units(struct training *training) {
   training->save_every = options->ddqn.save_every;
   training->work = (double)scans;
   training->event_each = scans;
-  training->event_per = 1;
 }
 
 static bool open_values(struct training *training, struct error *error) {
@@ -311,18 +310,15 @@ static const struct log_curve curves[] = {
     {.up = NULL}};
 
 const struct task task_ddqn = {
-    .name = "policy",
+    POLICY_TASK,
     .network = "policy",
     .network_by = network_of_options,
     .unit = "action",
     .worked = "steps",
     .reads = reads,
-    .start = "learn.start",
-    .onward = "learn.start",
     .gamma = "ddqn",
     .more = "ddqn.steps",
     .advice = "lower ddqn.rate or ddqn.clip",
-    .one_setting = true,
     .alone = true,
     .bytes = sizeof(struct ddqn),
     .networks = {&ddqn_learns, &network_fixed_reconstructor, &ddqn_target},
@@ -346,9 +342,7 @@ const struct task task_ddqn = {
               POLICY_LISTS("one scan of every validation slice, by the most valuable actions",
                            split_scores_and_choices)},
     .train = {"look", unit_values, (1 << DDQN_loss) - 1, ~0u << DDQN_loss},
-    .validation = {"validation", policy_score_values, 1},
     .select = SELECT_HIGHEST,
-    .scores = true,
     .curves = curves,
     .set = set,
     .plan = plan,

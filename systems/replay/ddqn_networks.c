@@ -80,12 +80,10 @@ struct policy_setup ddqn_setup(struct device *device, struct kernels *kernels,
 
 static bool open_learns(struct training *training, struct error *error) {
   struct ddqn *ddqn = ddqn_of(training);
-  ddqn->policy.rows = ddqn->batch > ddqn->replay.scans ? ddqn->batch : ddqn->replay.scans;
+  size_t rows = ddqn->policy.rows = ddqn->batch > ddqn->replay.scans ? ddqn->batch : ddqn->replay.scans;
   if (is_specific_to_data(training)) return open_both_steps(training, error);
   training->train.simulation.best = training->validation.simulation.best = true;
-  return policy_task_open(training,
-                          ddqn_setup(training->device, training->train.simulation.kernels, training->options),
-                          NULL, error);
+  return policy_task_open(training, rows, ddqn_looks_at_reconstructions(training->options), NULL, error);
 }
 
 static void close_learns(struct training *training) {
