@@ -81,19 +81,17 @@ static void open_bench(struct bench *bench, struct device *device, struct config
   bench->options.reward.scale = 100;
   bench->options.reward.metric = config.metric;
   bench->options.pgmri.estimator = config.greedy ? PGMRI_GREEDY : PGMRI_NONGREEDY;
+  bench->options.pgmri.batch = BATCH;
+  bench->options.pgmri.accumulation = MINIBATCHES;
+  bench->options.pgmri.baseline = !config.no_baseline;
+  bench->options.pgmri.gamma = gamma_;
   assert_good(acquisition_plan(&bench->acquisition, &bench->options, 2, "base", &error), &error);
   struct simulation_plan plan = trajectories_plan(&bench->options, config.slices, MOST, config.draws, STEPS);
   assert_good(simulation_open(&bench->simulation, device, &bench->options, &plan, &error), &error);
   assert_good(simulation_set(&bench->simulation, &bench->acquisition, &sampler_policy, &error), &error);
   support_fill_slices(bench->simulation.world, (uint32_t)config.slices);
   open_policy(bench, device, config.batch);
-  bench->trajectories.setup = (struct trajectories_setup){.simulation = &bench->simulation,
-                                                          .batch = BATCH,
-                                                          .minibatches = MINIBATCHES,
-                                                          .draws = config.draws,
-                                                          .greedy = config.greedy,
-                                                          .baseline = !config.no_baseline,
-                                                          .gamma = gamma_};
+  bench->trajectories.simulation = &bench->simulation;
   trajectories_open(&bench->trajectories);
   open_list(bench, &bench->play, trajectories_add_play);
   open_list(bench, &bench->gradient_list, trajectories_add_gradient);

@@ -91,15 +91,7 @@ static struct simulation_plan plan(const struct training *training, const struct
 }
 
 static bool describe(struct training *training, struct error *error) {
-  const struct options *options = training->options;
-  pgmri_of(training)->trajectories.setup =
-      (struct trajectories_setup){.simulation = &training->train.simulation,
-                                  .batch = options->pgmri.batch,
-                                  .minibatches = options->pgmri.accumulation,
-                                  .draws = options->pgmri.trajectories,
-                                  .greedy = options->pgmri.estimator == PGMRI_GREEDY,
-                                  .baseline = options->pgmri.baseline,
-                                  .gamma = options->pgmri.gamma};
+  pgmri_of(training)->trajectories.simulation = &training->train.simulation;
   return policy_task_describe(training, error);
 }
 
@@ -202,7 +194,7 @@ static bool log_update(struct training *training, double values[TRAINING_VALUES]
   struct world *world = training_world(training);
   const struct trajectories *trajectories = &pgmri->trajectories;
   const float *terms = pgmri->policy.terms, *rewards = pgmri->policy.rewards;
-  size_t images = trajectories_images(trajectories), scans = trajectories->slices * trajectories->setup.draws;
+  size_t images = trajectories_images(trajectories), scans = trajectories->slices * training->options->pgmri.trajectories;
   struct world_use before = world_enter(world, training_host(training, PGMRI_LOG, 0));
   world_read(world, STATE_terms, 0, images, pgmri->policy.terms);
   world_read(world, ROLLOUT_reward, 0, trajectories->steps * scans, pgmri->policy.rewards);

@@ -38,27 +38,26 @@ struct simulation_plan trajectories_validation_plan(const struct options *option
 }
 
 size_t trajectories_images(const struct trajectories *trajectories) {
-  return images_of(trajectories->slices, trajectories->setup.draws, trajectories->steps,
-                   trajectories->setup.greedy);
+  const struct simulation_plan *plan = &trajectories->simulation->plan;
+  return images_of(trajectories->slices, plan->draws, trajectories->steps, plan->greedy);
 }
 
 void trajectories_open(struct trajectories *trajectories) {
-  const struct trajectories_setup *setup = &trajectories->setup;
-  struct simulation *simulation = setup->simulation;
+  struct simulation *simulation = trajectories->simulation;
+  const struct options *options = simulation->options;
   const struct world *world = simulation->world;
+  size_t draws = simulation->plan.draws;
   trajectories->steps = simulation->acquisition.budget;
-  trajectories->most = setup->batch * setup->minibatches;
+  trajectories->most = (size_t)options->pgmri.batch * options->pgmri.accumulation;
   REQUIRE((simulation->plan.deciders & DECIDES_DENSE) && simulation->policy,
           "the simulation has no policy that looks at images");
-  REQUIRE(setup->draws > 1 || !setup->baseline, "one draw has no baseline");
-  REQUIRE(setup->greedy || setup->baseline, "the nongreedy estimate is with its baseline");
-  REQUIRE(setup->draws == simulation->plan.draws && setup->greedy == simulation->plan.greedy,
-          "the simulation was planned for other trajectories");
-  REQUIRE(trajectories->most * setup->draws <= world_capacity(world, TABLE_ENV) &&
-              trajectories->most * setup->draws * trajectories->steps <= world_capacity(world, TABLE_ROLLOUT),
-          "%zu slices with %zu draws; there are %zu environments", trajectories->most, setup->draws,
+  REQUIRE(draws > 1 || !options->pgmri.baseline, "one draw has no baseline");
+  REQUIRE(simulation->plan.greedy || options->pgmri.baseline, "the nongreedy estimate is with its baseline");
+  REQUIRE(trajectories->most * draws <= world_capacity(world, TABLE_ENV) &&
+              trajectories->most * draws * trajectories->steps <= world_capacity(world, TABLE_ROLLOUT),
+          "%zu slices with %zu draws; there are %zu environments", trajectories->most, draws,
           world_capacity(world, TABLE_ENV));
-  simulation->trajectories.minibatch = setup->batch;
+  simulation->trajectories.minibatch = options->pgmri.batch;
 }
 
 /* ---- playing ------------------------------------------------------------------------------------------- */
@@ -66,14 +65,15 @@ void trajectories_open(struct trajectories *trajectories) {
 /* trajectories_add_play says of which rewards. Greedy: a step's own gain, which is a discount of 0. */
 static void run_advantage(struct world *world, void *context) {
   const struct trajectories *trajectories = context;
-  const struct trajectories_setup *setup = &trajectories->setup;
-  unsigned reward = setup->baseline ? ROLLOUT_centred : ROLLOUT_reward;
+  const struct options *options = trajectories->simulation->options;
+  const struct simulation_plan *plan = &trajectories->simulation->plan;
+  unsigned reward = options->pgmri.baseline ? ROLLOUT_centred : ROLLOUT_reward;
   kernel_run(world_kernels(world), "pgmri_advantage", world_rows(world, TABLE_ENV),
              ARGS(arg_unnamed(world_in(world, reward)), world_out(world, ROLLOUT_advantage),
                   arg_u32((uint32_t)trajectories->steps), arg_u32((uint32_t)trajectories->slices),
-                  arg_u32((uint32_t)setup->batch), arg_u32((uint32_t)setup->minibatches),
-                  arg_f32(setup->greedy ? 0 : (float)setup->gamma),
-                  arg_u32((uint32_t)(setup->draws - setup->baseline))));
+                  arg_u32(options->pgmri.batch), arg_u32(options->pgmri.accumulation),
+                  arg_f32(plan->greedy ? 0 : (float)options->pgmri.gamma),
+                  arg_u32((uint32_t)(plan->draws - options->pgmri.baseline))));
 }
 
 static const struct system advantage = {
@@ -84,26 +84,26 @@ static const struct system advantage = {
     .run = run_advantage};
 
 void trajectories_add_play(struct trajectories *trajectories, struct schedule *schedule) {
-  slice_cache_add_bring(trajectories->setup.simulation, schedule);
-  simulation_add_restart(trajectories->setup.simulation, schedule);
-  simulation_add_scan(trajectories->setup.simulation, schedule, NULL);
-  bool baseline = trajectories->setup.baseline;
+  bool baseline = trajectories->simulation->options->pgmri.baseline;
+  slice_cache_add_bring(trajectories->simulation, schedule);
+  simulation_add_restart(trajectories->simulation, schedule);
+  simulation_add_scan(trajectories->simulation, schedule, NULL);
   if (baseline) schedule_add(schedule, &system_centre_rewards, &trajectories->group);
   schedule_add(schedule, &advantage, trajectories)->reads |= SET(baseline ? ROLLOUT_centred : ROLLOUT_reward);
 }
 
 void trajectories_play(struct trajectories *trajectories, const struct schedule *play, uint32_t first, size_t slices) {
-  struct simulation *simulation = trajectories->setup.simulation;
+  struct simulation *simulation = trajectories->simulation;
   REQUIRE(slices && slices <= trajectories->most, "%zu slices; an update takes %zu", slices,
           trajectories->most);
   trajectories->slices = simulation->trajectories.slices = slices;
   trajectories->group = (struct scan_group){.steps = trajectories->steps,
-                                            .scans = slices * trajectories->setup.draws,
-                                            .members = trajectories->setup.draws,
+                                            .scans = slices * simulation->plan.draws,
+                                            .members = simulation->plan.draws,
                                             .stride = slices,
                                             .scale = 1};
   simulation->trajectories.row = simulation->rollout_row = 0;
-  simulation->rows = (struct rollout_rows){.stride = slices * trajectories->setup.draws};
+  simulation->rows = (struct rollout_rows){.stride = slices * simulation->plan.draws};
   simulation_number(simulation, first, slices);
   schedule_run(play, simulation->world);
 }
@@ -112,7 +112,7 @@ void trajectories_play(struct trajectories *trajectories, const struct schedule 
 
 static bool next_pass(struct world *world, void *context, size_t turn) {
   struct trajectories *trajectories = context;
-  struct simulation *simulation = trajectories->setup.simulation;
+  struct simulation *simulation = trajectories->simulation;
   const struct shards shards = device_shards(world_device(world));
   struct shard_pass pass;
   if (!shards_take(&shards, &pass, turn, trajectories_images(trajectories), simulation->policy->batch)) return false;
@@ -140,20 +140,19 @@ static const struct system gather = {.name = "gather_states",
                                      .run = run_gather};
 
 static double usual_advantage(const struct trajectories *trajectories) {
-  const struct trajectories_setup *setup = &trajectories->setup;
-  return usual_gain * metric_scale(setup->simulation->options) /
-         (double)(trajectories->slices * setup->draws);
+  const struct simulation *simulation = trajectories->simulation;
+  return usual_gain * metric_scale(simulation->options) / (double)(trajectories->slices * simulation->plan.draws);
 }
 
 static void run_loss(struct world *world, void *context) {
   const struct trajectories *trajectories = context;
-  const struct simulation *simulation = trajectories->setup.simulation;
+  const struct simulation *simulation = trajectories->simulation;
   const struct policy_draws draws = {.action = world_in(world, ROLLOUT_action).as.m,
                                      .advantage = world_in(world, ROLLOUT_advantage).as.m,
                                      .terms = world_part(world, STATE_terms).as.m,
                                      .slices = trajectories->slices,
-                                     .draws = trajectories->setup.draws,
-                                     .shared = trajectories->setup.greedy};
+                                     .draws = simulation->plan.draws,
+                                     .shared = simulation->plan.greedy};
   policy_reinforce(simulation->policy, &draws, simulation->pass.first, simulation->pass.images,
                    usual_advantage(trajectories));
 }
@@ -169,7 +168,7 @@ static const struct system loss = {.name = "reinforce_loss",
 
 /* There is no critic. */
 void trajectories_add_gradient(struct trajectories *trajectories, struct schedule *schedule) {
-  struct simulation *simulation = trajectories->setup.simulation;
+  struct simulation *simulation = trajectories->simulation;
   schedule_add(schedule, &system_zero_policy, simulation);
   schedule_add(schedule, &repeat_passes, trajectories);
   schedule_add(schedule, &gather, simulation);

@@ -14,20 +14,12 @@
 #include "systems/networks/policy.h"
 #include "systems/scan/simulation.h"
 
-struct trajectories_setup {
-  struct simulation *simulation; /* of trajectories_plan; to open them, with policy (and reconstructor) set */
-  size_t batch, minibatches;     /* slices of a minibatch; minibatches of an update */
-  size_t draws;                  /* q */
-  bool greedy;
-  bool baseline; /* subtract the mean over a slice's draws; false: greedy only */
-  double gamma;  /* discount, nongreedy */
-};
-
+/* What they are follows from options pgmri.* and the plan of their simulation. */
 struct trajectories {
-  struct trajectories_setup setup; /* the caller's, from which alone lists follow */
-  size_t steps, most;          /* of a scan; slices of an update */
-  size_t slices;               /* of the last play */
-  struct scan_group group;     /* the draws of a slice, of the last play */
+  struct simulation *simulation; /* the caller's, of trajectories_plan; to open them, with policy (and reconstructor) set */
+  size_t steps, most;            /* of a scan; slices of an update */
+  size_t slices;                 /* of the last play */
+  struct scan_group group;       /* the draws of a slice, of the last play */
 };
 
 /* For updates of at most `most` slices with q draws each, by pgmri.estimator; the caller adds what is its own. */

@@ -96,7 +96,7 @@ static void pass_policy(struct pgmri_bench *bench, size_t images, bool backward)
 }
 
 static void pass_networks(struct pgmri_bench *bench, bool decide) {
-  bool greedy = trajectories_of(bench)->setup.greedy;
+  bool greedy = trajectories_of(bench)->simulation->plan.greedy;
   pass_reconstructor(bench, bench->group);
   for (size_t step = 0; step < trajectories_of(bench)->steps; step++) {
     if (decide) pass_policy(bench, greedy || step == 0 ? bench->group : bench->scans, false);
@@ -118,7 +118,7 @@ static void print_result(struct pgmri_bench *bench, bool json) {
   size_t images = bench->group + bench->scans * trajectories_of(bench)->steps;
   double rate = (double)images / bench->seconds, made = (double)images / bench->made_seconds;
   double least = (double)images / bench->least_seconds;
-  const char *estimator = trajectories_of(bench)->setup.greedy ? "greedy" : "nongreedy";
+  const char *estimator = trajectories_of(bench)->simulation->plan.greedy ? "greedy" : "nongreedy";
   const char *network = block_precision_name((enum block_precision)options->network.precision);
   const char *policy = block_precision_name((enum block_precision)options->policy.precision);
   const struct scan_shape shape = scan_shape_of(options);
