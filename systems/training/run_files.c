@@ -18,8 +18,8 @@
 
 enum { SCENE_MOST = 1 << 16 };
 
-const char *run_path(const struct run_files *run, struct arena *arena, const char *name) {
-  return arena_text(arena, "%s/%s", run->folder, name);
+const char *run_path(const struct run_files *run, const char *name) {
+  return arena_text(run->arena, "%s/%s", run->folder, name);
 }
 
 /* ---- the scene ----------------------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static const char *way_on(const struct run_files *run, const struct option *row,
   return arena_text(arena,
                     "; to train on from these parameters with other options, start a new training in another "
                     "train.output with --set %s=%s%s",
-                    run->start, run_path(run, arena, "last.h5"),
+                    run->start, run_path(run, "last.h5"),
                     strcmp(run->start, "learn.start")
                         ? ""
                         : ", and with the reconstructor that stands beside it as train.start or learn.reconstructor");
@@ -134,18 +134,18 @@ static bool forget_log(const struct run_files *run, const char *path) {
   return false;
 }
 
-static bool folder_takes(const struct run_files *run, bool resume, struct arena *arena, struct error *error) {
+static bool folder_takes(const struct run_files *run, bool resume, struct error *error) {
   const char *folder = run->folder;
-  if (file_is_there(run_path(run, arena, "stages.jsonl")))
+  if (file_is_there(run_path(run, "stages.jsonl")))
     return fail(error,
                 "%s holds the stages of a train.method that has several (stages.jsonl); choose another "
                 "train.output",
                 folder);
   if (resume) return true;
-  if (file_is_there(run_path(run, arena, "last.h5")))
+  if (file_is_there(run_path(run, "last.h5")))
     return fail(error, "%s holds a training (last.h5); go on with --resume, or choose another train.output",
                 folder);
-  if (run->selects && file_is_there(run_path(run, arena, "best.h5")))
+  if (run->selects && file_is_there(run_path(run, "best.h5")))
     return fail(error, "%s holds best.h5 of another training and no last.h5; choose another train.output",
                 folder);
   return true;
@@ -153,17 +153,13 @@ static bool folder_takes(const struct run_files *run, bool resume, struct arena 
 
 /* ---- writing ------------------------------------------------------------------------------------------- */
 
-static bool flush(FILE *file, const char *path, struct error *error) {
+static bool flush(const struct run_files *run, FILE *file, const char *name, struct error *error) {
   if (fflush(file) == 0 && fsync(fileno(file)) == 0) return true;
-  return fail_file(error, "cannot write %s: %s", path, strerror(errno));
+  return fail_file(error, "cannot write %s: %s", run_path(run, name), strerror(errno));
 }
 
 bool run_flush(const struct run_files *run, struct error *error) {
-  struct arena *arena = arena_open();
-  bool good = flush(run->log, run_path(run, arena, "log.jsonl"), error) &&
-              flush(run->events, run_path(run, arena, EVENTS_NAME), error);
-  arena_close(arena);
-  return good;
+  return flush(run, run->log, "log.jsonl", error) && flush(run, run->events, EVENTS_NAME, error);
 }
 
 static bool write_origins(const struct run_files *run, struct store *store, struct error *error) {
@@ -364,64 +360,52 @@ static bool open_events(struct run_files *run, const char *path, double bytes, s
   return true;
 }
 
-static bool open_files(struct run_files *run, bool resume, run_reader *read, void *context,
-                       struct arena *arena, struct error *error) {
-  const char *last = run_path(run, arena, "last.h5"), *log = run_path(run, arena, "log.jsonl");
+static bool open_files(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error) {
+  const char *last = run_path(run, "last.h5"), *log = run_path(run, "log.jsonl");
   struct lengths lengths = {0};
   if (!run_hold(&run->log, run->folder, log, error)) return false;
-  if (!folder_takes(run, resume, arena, error)) return forget_log(run, log);
+  if (!folder_takes(run, resume, error)) return forget_log(run, log);
   if (file_is_there(last) && !go_on(run, last, &lengths, read, context, error)) return false;
   if (resume && !file_is_there(last)) log_info("there is no %s yet: training from the start", last);
   return shorten(run->log, log, lengths.log, whole_lines, error) &&
-         open_events(run, run_path(run, arena, EVENTS_NAME), lengths.events, error);
+         open_events(run, run_path(run, EVENTS_NAME), lengths.events, error);
 }
 
 /* Whoever was learned from says little about others. */
-static bool check_patients(const struct run_files *run, struct arena *arena, struct error *error) {
+static bool check_patients(const struct run_files *run, struct error *error) {
   const char *text =
-      patients_shared(arena, run->train.dataset, "training", run->validation.dataset, "validation");
+      patients_shared(run->arena, run->train.dataset, "training", run->validation.dataset, "validation");
   if (text && run->options->data.strict) return fail_file(error, "data.strict: %s", text);
   if (text) log_warning("%s", text);
   return true;
 }
 
 bool run_open(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error) {
-  struct arena *arena = arena_open();
-  bool good = check_patients(run, arena, error) && open_files(run, resume, read, context, arena, error);
-  arena_close(arena);
-  return good;
+  return check_patients(run, error) && open_files(run, resume, read, context, error);
 }
 
 bool run_follow(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error) {
-  struct arena *arena = arena_open();
-  const char *last = run_path(run, arena, "last.h5");
+  const char *last = run_path(run, "last.h5");
   struct lengths lengths;
   bool good = !resume || !file_is_there(last) || go_on(run, last, &lengths, read, context, error);
   run->folder = NULL;
-  arena_close(arena);
   return good;
 }
 
 bool run_has_best(const struct run_files *run, bool is_last, struct error *error) {
-  struct arena *arena = arena_open();
-  const char *best = run_path(run, arena, "best.h5");
-  bool good =
-      is_last || file_is_there(best) ||
-      fail_file(error,
-                "%s, the best so far, is not there: bring it back, or start anew in another train.output",
-                best);
-  arena_close(arena);
-  return good;
+  const char *best = run_path(run, "best.h5");
+  return is_last || file_is_there(best) ||
+         fail_file(error,
+                   "%s, the best so far, is not there: bring it back, or start anew in another train.output",
+                   best);
 }
 
 bool run_mend_best(const struct run_files *run, bool is_last, run_writer *write, void *context,
                    struct error *error) {
-  struct arena *arena = arena_open();
-  const char *best = run_path(run, arena, "best.h5");
+  const char *best = run_path(run, "best.h5");
   bool mend = is_last && !file_is_there(best), good = !mend || write(context, error);
   if (mend && good)
     log_warning("%s was not there; it was written again, for last.h5 is the best so far", best);
-  arena_close(arena);
   return good;
 }
 

@@ -27,6 +27,7 @@ struct run_origin {
 
 struct run_files {
   const char *folder;
+  struct arena *arena; /* of its paths */
   const struct options *options;
   struct device *device;
   struct optimiser *optimiser; /* and the parameters, of its graph; NULL: it has none */
@@ -53,7 +54,7 @@ bool run_open(struct run_files *run, bool resume, run_reader *read, void *contex
  */
 bool run_follow(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error);
 void run_close(struct run_files *run);
-const char *run_path(const struct run_files *run, struct arena *arena, const char *name);
+const char *run_path(const struct run_files *run, const char *name); /* in its folder */
 
 /* Where best.h5 is gone, it is written again if last.h5 holds the same; else its training does not go on. */
 bool run_has_best(const struct run_files *run, bool is_last, struct error *error);

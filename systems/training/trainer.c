@@ -10,10 +10,6 @@
 #include <string.h>
 #include <time.h>
 
-const char *trainer_path(const struct training *training, const char *name) {
-  return run_path(&training->run, training->arena, name);
-}
-
 double trainer_epochs(const struct training *training) {
   return training->each ? (double)training->done / (double)training->each : 0;
 }
@@ -159,7 +155,7 @@ static void tell(const struct training *training) {
 
 bool trainer_refuse(const struct training *training, const char *what, double value, struct error *error) {
   struct arena *arena = arena_open();
-  const char *last = training->run.folder ? run_path(&training->run, arena, "last.h5") : "";
+  const char *last = training->run.folder ? run_path(&training->run, "last.h5") : "";
   const char *kept = file_is_there(last) ? arena_text(arena, "; the last good checkpoint is %s", last)
                                          : "; no checkpoint was written before";
   const char *steps = training->optimiser.device
@@ -376,7 +372,7 @@ static bool read_task(struct training *training, struct store *store, struct err
 
 bool trainer_save(const struct training *training, const char *name, struct error *error) {
   struct store *store;
-  if (!run_flush(&training->run, error) || !store_create(&store, trainer_path(training, name), error))
+  if (!run_flush(&training->run, error) || !store_create(&store, run_path(&training->run, name), error))
     return false;
   store_keep_sums(store);
   if (write_task(training, store, error) && run_write(&training->run, store, error) &&
@@ -474,7 +470,7 @@ static bool read_state(struct store *store, void *context, struct error *error) 
       !read_best(training, store, error) || !move_carried(training, store, false, error) ||
       !read_task(training, store, error))
     return false;
-  log_info("going on from %s after %llu %s%s", trainer_path(training, "last.h5"),
+  log_info("going on from %s after %llu %s%s", run_path(&training->run, "last.h5"),
            (unsigned long long)training->done, task->unit, plural(training->done));
   return true;
 }

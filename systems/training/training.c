@@ -261,6 +261,7 @@ static bool open_files(struct training *training, struct error *error) {
   const struct task *task = training->task;
   struct run_files *run = &training->run;
   run->folder = training->config.folder;
+  run->arena = training->arena;
   run->options = training->options;
   run->device = training->device;
   run->optimiser = training->optimiser.device ? &training->optimiser : NULL;

@@ -249,7 +249,6 @@ struct system trainer_carried(component_set columns);
 /* Opens the folder that config names, and goes on from it. */
 bool trainer_open_files(struct training *training, struct error *error);
 
-const char *trainer_path(const struct training *training, const char *name); /* in the folder */
 bool trainer_save(const struct training *training, const char *name, struct error *error);
 /* The last values of the record as a line of log.jsonl. */
 void trainer_print(const struct training *training, const struct log_record *record, FILE *file);

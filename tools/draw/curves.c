@@ -119,6 +119,6 @@ bool curves_draw(const struct training *training, struct error *error) {
   if (!training->run.folder || (!training->logged.count && !training->validations.count)) return true;
   struct chart_panels panels = curves_panels(training);
   if (!panels.count) return true;
-  return figure_save(trainer_path(training, "curves.png"), FIGURE_PNG, PIXELS, chart_draw_panels, &panels,
+  return figure_save(run_path(&training->run, "curves.png"), FIGURE_PNG, PIXELS, chart_draw_panels, &panels,
                      error);
 }
