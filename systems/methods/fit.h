@@ -152,6 +152,8 @@ enum fit_list {
   .load = fit_load, .open = fit_open, .note = notes,                                                         \
   .close = fit_close, .begin = begins, .step = training_step, .log = fit_log, .validate = fit_validate, \
   .read = fit_read
+/* Of masks that are learned beside it. */
+#define FIT_MASKS_TASK FIT_TASK, FIT_EPOCHS, .more = "train.epochs", .one_setting = true
 
 extern const struct task task_reconstructor, task_round; /* on masks of heuristics; on a policy's */
 extern const struct task task_loupe, task_tau_step;

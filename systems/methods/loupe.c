@@ -168,16 +168,13 @@ static const struct task_network mask = {
 static const char *const reads[] = {FIT_READS, "train.method", "acquisition.", "loupe.", NULL};
 
 const struct task task_loupe = {
-    FIT_TASK,
+    FIT_MASKS_TASK,
     .reads = reads,
-    .more = "train.epochs",
-    .one_setting = true,
     .facts = &way,
     .bytes = sizeof(struct loupe_training),
     .networks = {&network_learned_reconstructor, &mask},
     .lists = {FIT_LISTS,
               [FIT_DRAW] = {"learned masks", "after every epoch", .validates = true, .rows = draw_rows}},
-    FIT_EPOCHS,
     .check = fit_check_masks};
 
 static const struct system *const loupe_systems[] = {

@@ -169,17 +169,14 @@ static bool check(struct device *device, const struct options *options, const st
 }
 
 const struct task task_straight_through = {
-    FIT_TASK,
+    FIT_MASKS_TASK,
     .reads = reads,
     .start = "train.start",
-    .more = "train.epochs",
-    .one_setting = true,
     .facts = &way,
     .bytes = sizeof(struct through_training),
     .networks = {&network_learned_reconstructor, &policy},
     .lists = {FIT_LISTS,
               [FIT_DRAW] = {"learned masks", "after every epoch", .validates = true, .fill = fill_draw}},
-    FIT_EPOCHS,
     .check = check,
     .fits = fit_fits};
 

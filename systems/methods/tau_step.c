@@ -123,16 +123,13 @@ static const struct task_network sampler = {
 static const char *const reads[] = {FIT_READS, "train.method", "acquisition.", "tau.", NULL};
 
 const struct task task_tau_step = {
-    FIT_TASK,
+    FIT_MASKS_TASK,
     .reads = reads,
-    .more = "train.epochs",
-    .one_setting = true,
     .facts = &way,
     .bytes = sizeof(struct tau_training),
     .networks = {&network_learned_reconstructor, &sampler},
     .lists = {FIT_LISTS, [FIT_DRAW] = {"learned masks", "after every epoch",
                                                     .validates = true, .fill = fill_draw}},
-    FIT_EPOCHS,
     .check = fit_check_masks};
 
 static const struct system *const tau_systems[] = {&system_encode_slices,
