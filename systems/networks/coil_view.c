@@ -2,8 +2,6 @@
 
 #include "components/components.h"
 
-enum view_form { FORM_KSPACE, FORM_MAPS, FORM_ONES }; /* of view_coils */
-
 struct arg coil_view_column(struct world *world, unsigned column, enum element element, struct arg other) {
   return world_reads(world, column) ? arg_unnamed(world_in(world, column)) : arg_buffer(ARG_IN, element, other.as.m);
 }

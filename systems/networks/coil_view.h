@@ -20,6 +20,7 @@ void coil_view_kspace(struct world *world, const struct coil_view *view, cl_mem 
 /* Maps, which are 1 where the running system does not read SLICE.maps. */
 void coil_view_maps(struct world *world, const struct coil_view *view, cl_mem planes);
 
+enum view_form { FORM_KSPACE, FORM_MAPS, FORM_ONES }; /* of view_coils and view_planes */
 /* Coils between two slices of the world's k-space, as the running system reads it. */
 size_t coil_view_stride(const struct world *world);
 /* What the running system does not read is not looked at: any memory stands for it. */

@@ -1,6 +1,7 @@
 #include "systems/scan/planes.h"
 
 #include "kernels/kernels.h"
+#include "systems/networks/coil_view.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/systems.h"
 
@@ -43,15 +44,11 @@ bool planes_need(struct kernels *kernels, struct error *error) {
   return kernel_need(kernels, "solve_mark", error) && kernel_need(kernels, "view_planes", error);
 }
 
-enum form { FORM_KSPACE, FORM_MAPS, FORM_ONES }; /* of view_planes */
-
 static void view(struct world *world, const struct simulation *simulation, cl_mem taken, struct arg values, cl_mem planes,
-                 size_t first, size_t scans, enum form form) {
+                 size_t first, size_t scans, enum view_form form) {
   struct arg slice = world_in(world, ENV_slice);
   size_t coils = planes_coils(simulation);
-  /* Of one coil any memory stands for the numbers of coils, which are not looked at. */
-  struct arg count = world_reads(world, SLICE_coils) ? arg_unnamed(world_in(world, SLICE_coils))
-                                                     : arg_buffer(ARG_IN, ELEMENT_U32, slice.as.m);
+  struct arg count = coil_view_column(world, SLICE_coils, ELEMENT_U32, slice);
   kernel_run(world_kernels(world), "view_planes", scans * coils,
              ARGS(slice, arg_buffer(ARG_IN, ELEMENT_U8, taken), count, values, world_in(world, SLICE_unit),
                   arg_buffer(ARG_OUT, ELEMENT_C64, planes), arg_u32((uint32_t)world_height(world)),
@@ -61,18 +58,17 @@ static void view(struct world *world, const struct simulation *simulation, cl_me
 
 void planes_kspace(struct world *world, const struct simulation *simulation, cl_mem taken, cl_mem planes, size_t first,
                    size_t scans) {
-  unsigned column = world_reads(world, SLICE_coil_kspace) ? SLICE_coil_kspace : SLICE_kspace;
   size_t actions = world_shape(world, SHAPE_A), entries = world_shape(world, SHAPE_AC) / actions;
   kernel_run(world_kernels(world), "solve_mark", scans,
              ARGS(world_in(world, ENV_mask), world_in(world, SCENE_cells), arg_buffer(ARG_OUT, ELEMENT_U8, taken),
                   arg_u32((uint32_t)first), arg_u32((uint32_t)actions), arg_u32((uint32_t)entries),
                   arg_u32((uint32_t)world_shape(world, SHAPE_HW))));
-  view(world, simulation, taken, arg_unnamed(world_in(world, column)), planes, first, scans, FORM_KSPACE);
+  view(world, simulation, taken, coil_view_values(world), planes, first, scans, FORM_KSPACE);
 }
 
 void planes_maps(struct world *world, const struct simulation *simulation, cl_mem planes, size_t first, size_t scans) {
   struct arg slice = world_in(world, ENV_slice);
   bool maps = world_reads(world, SLICE_maps);
-  struct arg values = maps ? arg_unnamed(world_in(world, SLICE_maps)) : arg_buffer(ARG_IN, ELEMENT_C64, slice.as.m);
-  view(world, simulation, slice.as.m, values, planes, first, scans, maps ? FORM_MAPS : FORM_ONES);
+  view(world, simulation, slice.as.m, coil_view_column(world, SLICE_maps, ELEMENT_C64, slice), planes, first, scans,
+       maps ? FORM_MAPS : FORM_ONES);
 }
