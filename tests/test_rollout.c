@@ -1,7 +1,7 @@
 /* Rollouts of a policy: budgets, rewards, advantages, and the same observations once more when it learns. */
 #include "engine/graph/optimise.h"
 #include "kernels/kernels.h"
-#include "systems/methods/rollout_facts.h"
+#include "systems/methods/rollout.h"
 #include "systems/scan/load.h"
 #include "tests/support.h"
 

@@ -74,10 +74,11 @@ static const struct system backward = {.name = "backward_reconstructor",
 
 static void run_optimise(struct world *world, void *context) {
   struct training *training = context;
+  const struct fitting *fitting = training->own;
   (void)world;
   const struct rate_schedule rates = fit_rates(training->options);
   double rate = rate_at(&rates, training->options->train.rate, fit_epoch(training));
-  training->optimiser.rate = fitting_of(training)->fixed ? 0 : rate;
+  training->optimiser.rate = fitting->fixed ? 0 : rate;
   optimise_step(&training->optimiser);
   path_changed(&training->reconstructor.network.path);
 }

@@ -1,8 +1,6 @@
 /* Grows one mask for a reconstructor (PROTOCOL 4.1): from the initial actions on, a step adds the free action
  * with which the training slices have the highest mean of the scene's metric. It is the average oracle's
  * choice, on slices and among actions that each step may draw anew. */
-#include "systems/methods/lbcs.h"
-
 #include "engine/base/log.h"
 #include "systems/methods/method.h"
 #include "systems/methods/search.h"
@@ -19,6 +17,8 @@ struct lbcs {
   struct slice_order order; /* of all training slices */
   float *room;     /* for a number of each action */
 };
+
+enum lbcs_value { LBCS_SCORE, LBCS_ACTION }; /* of a step that is looked at */
 
 /* Places of its lists. */
 enum lbcs_list { LBCS_OPENED, LBCS_ORDER, LBCS_BEFORE, LBCS_GROW, LBCS_LOG, LBCS_SAVE };
@@ -247,8 +247,8 @@ static bool log_step(struct training *training, double values[TRAINING_VALUES], 
   world_read(world, SCENE_mean_quality, 0, 1, lbcs->room);
   world_leave(world, before);
   if (!device_finish(training->device, error)) return false;
-  values[LBCS_score] = lbcs->room[action];
-  values[LBCS_action] = action;
+  values[LBCS_SCORE] = lbcs->room[action];
+  values[LBCS_ACTION] = action;
   return true;
 }
 
@@ -327,14 +327,18 @@ static bool read_search(struct training *training, struct store *store, struct e
 static const char *const reads[] = {"data.", "import.", "acquisition.", "world.", "network.", "reconstruct.",
                                     "reward.metric", "lbcs.", NULL};
 
-static const struct log_value update_values[] = LOG_VALUES(LBCS_VALUES);
+static const struct log_value update_values[] = {
+    [LBCS_SCORE] = {"score", "%s/train",
+                    "the mean of the scene's metric over the step's slices with the action that it took"},
+    [LBCS_ACTION] = {"action", NULL, "that action"},
+    [LBCS_ACTION + 1] = {NULL, NULL, NULL}};
 
 static const struct log_curve curves[] = {
-    {"%s", "training", .logged = true, .value = LBCS_score},
+    {"%s", "training", .logged = true, .value = LBCS_SCORE},
     {"%s", "validation", .validation = true},
     {.up = NULL}};
 
-const struct task task_lbcs = {
+static const struct task task_lbcs = {
     SEARCH_TASK,
     .name = "mask",
     .network = "lbcs",
@@ -352,7 +356,7 @@ const struct task task_lbcs = {
               [LBCS_GROW] = {"grow", "for every action", .unit = true, .fill = fill_grow},
               [LBCS_SAVE] = {"checkpoint", "for every checkpoint", .host = true, .rows = checkpoint_rows},
               SEARCH_LISTS("one scan of every validation slice, with the mask so far")},
-    .train = {"look", update_values, 1 << LBCS_score},
+    .train = {"look", update_values, 1 << LBCS_SCORE},
     .across = "actions beside the initial ones",
     .curves = curves,
     .set = set,

@@ -5,7 +5,7 @@
 #define L2SR_SYSTEMS_LEARN_H
 
 #include "systems/methods/policy_task.h"
-#include "systems/methods/rollout_facts.h"
+#include "systems/methods/rollout.h"
 
 /* Values of a rollout that is looked at: name, TensorBoard's, meaning. */
 #define LEARN_VALUES(X)                                                                                      \

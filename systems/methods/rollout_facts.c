@@ -1,4 +1,4 @@
-#include "systems/methods/rollout_facts.h"
+#include "systems/methods/rollout.h"
 
 #include <math.h>
 #include <stdlib.h>

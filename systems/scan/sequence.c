@@ -64,20 +64,18 @@ void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t 
 /* ---- parts --------------------------------------------------------------------------------------------- */
 
 /* Values or gradients of a node, of so many images. */
-static void copy_rows(const struct tau *tau, tensor node, cl_mem from, cl_mem to, size_t images) {
-  device_copy(tau->device, from, 0, to, 0, sizeof(float) * images * graph_values(tau->graph, node));
-}
-
 /* The end of a part becomes the input of the reconstructor's pass of that number; where nothing is trained,
  * and with one look alone, all are the first. */
 static void pass_on(struct tau *tau, uint32_t part, size_t images) {
+  const struct graph *graph = tau->graph;
+  tensor observed = tau->net.observed[part], kept = tau->net.kept[part];
   watch_touch(&tau->reconstructor->watch, 0, SET(BATCH_input));
   reconstructor_select(tau->reconstructor, tau->train && tau->adaptive ? part : 0);
-  copy_rows(tau, tau->net.observed[part], graph_value(tau->graph, tau->net.observed[part]), tau->reconstructor->input,
-            images);
+  device_copy(tau->device, graph_value(graph, observed), 0, tau->reconstructor->input, 0,
+              sizeof(float) * images * graph_values(graph, observed));
   if (tau->view == VIEW_COILS)
-    copy_rows(tau, tau->net.kept[part], graph_value(tau->graph, tau->net.kept[part]),
-              reconstructor_inputs(tau->reconstructor).mask, images);
+    device_copy(tau->device, graph_value(graph, kept), 0, reconstructor_inputs(tau->reconstructor).mask, 0,
+                sizeof(float) * images * graph_values(graph, kept));
 }
 
 static void select_step(struct tau *tau, uint32_t step) {
@@ -230,12 +228,14 @@ static void run_sample_back(struct world *world, void *context) {
   struct tau_steps *steps = context;
   struct tau *tau = steps->tau;
   size_t images = world_rows(world, TABLE_ENV);
+  const struct graph *graph = tau->graph;
   tensor observed = tau->net.observed[steps->step], kept = tau->net.kept[steps->step];
   watch_touch(&tau->reconstructor->watch, SET(BATCH_input_gradient), 0);
-  copy_rows(tau, observed, tau->reconstructor->input_gradient, graph_gradient(tau->graph, observed), images);
+  device_copy(tau->device, tau->reconstructor->input_gradient, 0, graph_gradient(graph, observed), 0,
+              sizeof(float) * images * graph_values(graph, observed));
   if (tau->view == VIEW_COILS)
-    copy_rows(tau, kept, reconstructor_inputs(tau->reconstructor).mask_gradient, graph_gradient(tau->graph, kept),
-              images);
+    device_copy(tau->device, reconstructor_inputs(tau->reconstructor).mask_gradient, 0, graph_gradient(graph, kept), 0,
+                sizeof(float) * images * graph_values(graph, kept));
   backward_part(tau, steps->step, images);
 }
 

@@ -88,10 +88,7 @@ static bool make_digest(struct training *training, struct error *error) {
   return true;
 }
 
-/* Between validations, where train.digest_every asks for it. */
 static bool tell_digest(struct training *training, struct error *error) {
-  uint32_t every = training->options->train.digest_every;
-  if (!every || !training->run.log || training->done % every) return true;
   if (!make_digest(training, error)) return false;
   fprintf(training->run.log, "{\"kind\":\"digest\",\"%ss\":%llu,\"parameters\":\"%s\"}\n", training->task->unit,
           (unsigned long long)training->done, training->digest);
@@ -249,12 +246,14 @@ bool trainer_done(const struct training *training) {
 
 static bool run_unit(struct training *training, struct pace *pace, struct error *error) {
   const struct task *task = training->task;
+  uint32_t every = training->options->train.digest_every;
   if (task->begin && training->done % training->each == 0 &&
       !task->begin(training, training->done / training->each, error))
     return false;
   task->step(training);
   training->done++;
-  return tell_digest(training, error) && follow_up(training, pace, error);
+  bool told = every && training->run.log && training->done % every == 0;
+  return (!told || tell_digest(training, error)) && follow_up(training, pace, error);
 }
 
 /* An epoch goes on from its start alone: what was saved there stays. */
