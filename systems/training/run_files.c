@@ -316,15 +316,11 @@ struct lengths {
   double log, events;
 };
 
-static bool read_facts(const struct run_files *run, struct store *store, struct lengths *lengths, char *scene,
-                       struct error *error) {
+static bool check_scene(const struct run_files *run, struct store *store, char *scene, struct error *error) {
   if (!store_text(store, "scene", scene, SCENE_MOST))
     return fail_file(error,
                      "it is no checkpoint of a training of this version: scene is missing; use another "
                      "train.output");
-  if (!checkpoint_whole(store, "log_bytes", 1e15, &lengths->log, error) ||
-      !checkpoint_whole(store, "events_bytes", 1e15, &lengths->events, error))
-    return false;
   char network[32] = "";
   store_text(store, "network", network, sizeof network);
   if (strcmp(network, run->network))
@@ -333,24 +329,37 @@ static bool read_facts(const struct run_files *run, struct store *store, struct 
         "it holds a network of kind '%s', this train.method trains '%s'; use the method that began it, "
         "or another train.output",
         network, run->network);
-  return compare_scene(run, scene, error) && compare_data(&run->train, "training", store, error) &&
+  return compare_scene(run, scene, error);
+}
+
+static bool read_facts(const struct run_files *run, struct store *store, struct lengths *lengths, struct error *error) {
+  return checkpoint_whole(store, "log_bytes", 1e15, &lengths->log, error) &&
+         checkpoint_whole(store, "events_bytes", 1e15, &lengths->events, error) &&
+         compare_data(&run->train, "training", store, error) &&
          compare_data(&run->validation, "validation", store, error) && compare_origins(run, store, error) &&
          compare_start(run, store, error) &&
          (!run->optimiser || (checkpoint_read_parameters(store, "param", run->optimiser->graph, error) &&
                               checkpoint_read_optimiser(store, run->optimiser, error)));
 }
 
-static bool go_on(const struct run_files *run, const char *path, struct lengths *lengths, run_reader *read,
-                  void *context, struct error *error) {
+/* Of last.h5, where it is there: its scene, and where there is somebody to read it, all the rest. */
+static bool go_on(const struct run_files *run, struct lengths *lengths, run_reader *read, void *context,
+                  struct error *error) {
+  const char *path = run_path(run, "last.h5");
   struct store *store;
+  if (!file_is_there(path)) return true;
   if (!store_open(&store, path, error)) return fail_in(error, "cannot go on");
   struct arena *arena = arena_open();
-  bool good =
-      read_facts(run, store, lengths, arena_new(arena, SCENE_MOST), error) && read(store, context, error);
-  if (good) compare_device(run, path, store);
+  bool good = check_scene(run, store, arena_new(arena, SCENE_MOST), error) &&
+              (!read || (read_facts(run, store, lengths, error) && read(store, context, error)));
+  if (good && read) compare_device(run, path, store);
   arena_close(arena);
   store_close(store);
   return good ? true : fail_in(error, "cannot go on from %s", path);
+}
+
+bool run_check_scene(const struct run_files *run, struct error *error) {
+  return go_on(run, NULL, NULL, NULL, error);
 }
 
 static bool open_events(struct run_files *run, const char *path, double bytes, struct error *error) {
@@ -365,7 +374,7 @@ static bool open_files(struct run_files *run, bool resume, run_reader *read, voi
   struct lengths lengths = {0};
   if (!run_hold(&run->log, run->folder, log, error)) return false;
   if (!folder_takes(run, resume, error)) return forget_log(run, log);
-  if (file_is_there(last) && !go_on(run, last, &lengths, read, context, error)) return false;
+  if (!go_on(run, &lengths, read, context, error)) return false;
   if (resume && !file_is_there(last)) log_info("there is no %s yet: training from the start", last);
   return shorten(run->log, log, lengths.log, whole_lines, error) &&
          open_events(run, run_path(run, EVENTS_NAME), lengths.events, error);
@@ -385,9 +394,8 @@ bool run_open(struct run_files *run, bool resume, run_reader *read, void *contex
 }
 
 bool run_follow(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error) {
-  const char *last = run_path(run, "last.h5");
   struct lengths lengths;
-  bool good = !resume || !file_is_there(last) || go_on(run, last, &lengths, read, context, error);
+  bool good = !resume || go_on(run, &lengths, read, context, error);
   run->folder = NULL;
   return good;
 }

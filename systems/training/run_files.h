@@ -45,6 +45,8 @@ struct run_files {
 
 typedef bool run_reader(struct store *store, void *context, struct error *error);
 
+/* Refuses a last.h5 of another scene or network, if there is one: before data and networks are opened. */
+bool run_check_scene(const struct run_files *run, struct error *error);
 /* Opens the files, to append; holds the folder against a second training there. Unless it goes on, a folder
  * that holds last.h5 or best.h5 is refused. If last.h5 is there: refuses one of another scene,
  * other data or another origin, naming the difference; reads parameters and optimiser; `read` takes the rest;

@@ -257,21 +257,27 @@ static const char *network_of(const struct training *training) {
   return task->network_by ? task->network_by(training->options) : task->network;
 }
 
-static bool open_files(struct training *training, struct error *error) {
+/* What is known before data and networks are opened, which takes long: a training of another scene ends here. */
+static bool name_files(struct training *training, struct error *error) {
   const struct task *task = training->task;
   struct run_files *run = &training->run;
   run->folder = training->config.folder;
   run->arena = training->arena;
   run->options = training->options;
   run->device = training->device;
-  run->optimiser = training->optimiser.device ? &training->optimiser : NULL;
-  run->train = split_data(&training->train);
-  run->validation = split_data(&training->validation);
   run->start = task->onward;
   run->network = network_of(training);
   run->selects = task->select != SELECT_NOTHING;
   run->reads = task->reads;
   run->reads_beside = task->reads_beside ? task->reads_beside(training->options) : NULL;
+  return !run->folder || !training->config.resume || run_check_scene(run, error);
+}
+
+static bool open_files(struct training *training, struct error *error) {
+  struct run_files *run = &training->run;
+  run->optimiser = training->optimiser.device ? &training->optimiser : NULL;
+  run->train = split_data(&training->train);
+  run->validation = split_data(&training->validation);
   return name_origins(training, error) && find_carried(training, error) && trainer_open_files(training, error);
 }
 
@@ -294,7 +300,7 @@ static bool open_all(struct training *training, struct error *error) {
   const struct task *task = training->task;
   return set_shards(training, error) &&
          training_check(task, training->device, training->options, training->config.round + 1, error) &&
-         open_data(training, error) && open_networks(training, error) && task->open(training, error) &&
+         name_files(training, error) && open_data(training, error) && open_networks(training, error) && task->open(training, error) &&
          open_lists(training, error) && trainer_open_history(training, error) &&
          begin_networks(training, error) && open_files(training, error) &&
          device_finish(training->device, error) && rank_card_compare(&training->run, training->done, error);
