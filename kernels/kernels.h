@@ -410,5 +410,9 @@ bool observe_cells_fft_fits(size_t height, size_t width);
 /* Those of hybrid.cl: 48 KiB of local memory hold a block of rows. */
 bool hybrid_fits(size_t height, size_t width);
 size_t hybrid_blocks(size_t height, size_t width); /* blocks of rows of an image: work-groups of a scan */
+/* Those of total.cl, and the bytes of local memory that it declares for them. */
+enum { TOTAL_GROUP = 512 };
+bool total_fits(size_t height, size_t width);
+size_t total_local(size_t height, size_t width);
 
 #endif

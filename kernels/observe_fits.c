@@ -1,4 +1,4 @@
-/* The sizes that kernels of observe.cl, fourier.cl and hybrid.cl are written for. */
+/* The sizes that kernels of observe.cl, fourier.cl, hybrid.cl and total.cl are written for. */
 #include "kernels/kernels.h"
 
 bool observe_fft_fits(size_t height, size_t width) {
@@ -17,4 +17,19 @@ bool hybrid_fits(size_t height, size_t width) {
 size_t hybrid_blocks(size_t height, size_t width) {
   size_t rows = width <= 448 ? 8 : 4;
   return (height + rows - 1) / rows;
+}
+
+/* Two factors of a row: the items that take it, and the pixels of each. */
+static size_t items_of(size_t width) {
+  return width == 32 ? 4 : width == 256 ? 16 : 8;
+}
+
+bool total_fits(size_t height, size_t width) {
+  size_t own = width / items_of(width), tall = TOTAL_GROUP / items_of(width);
+  return observe_fft_fits(height, width) && (height + tall - 1) / tall * own <= 32;
+}
+
+size_t total_local(size_t height, size_t width) {
+  size_t items = items_of(width), slots = width / items * (items + 1) + 8;
+  return 8 * (height * (width + 8) + TOTAL_GROUP / items * slots + width) + 4 * TOTAL_GROUP + width;
 }

@@ -174,6 +174,54 @@ static void images_are_those_of_double_precision(void **state) {
       for (int coils = 0; coils < 2; coils++) check_geometry(*state, geometry, method, coils);
 }
 
+/* ---- total variation, a scan in one launch (kernels/total.cl) ------------------------------------------- */
+
+enum { TALL = 70, WIDE = 64, SIDES = TALL * WIDE };
+
+/* Rows are more than the work-group takes at a time. */
+static void solve_sides(struct device *device, float *image) {
+  static float pixels[SIDES];
+  struct scene scene;
+  struct error error;
+  const float range = 1;
+  const uint32_t place = 0;
+  uint8_t mask[WIDE];
+  for (size_t i = 0; i < SIDES; i++) pixels[i] = vectors.image[i * 7 % PIXELS] + vectors.image[i % PIXELS];
+  for (size_t i = 0; i < WIDE; i++) mask[i] = i % 5 == 0 || (i > 28 && i < 37);
+  plan_sides(&scene, GEOMETRY_LINES, (struct option_sides){TALL, WIDE}, 4, "base");
+  set_options(&scene.options, RECONSTRUCT_TV, false);
+  struct simulation_plan plan = {.slices = 1, .envs = 1, .rollout_steps = 1, .images = IMAGES_EVERY_STEP, .metrics = "ssim"};
+  assert_good(simulation_open(&scene.simulation, device, &scene.options, &plan, &error), &error);
+  support_put(scene.simulation.world, SLICE_image, 0, 1, pixels);
+  support_put(scene.simulation.world, SLICE_data_range, 0, 1, &range);
+  support_put(scene.simulation.world, SLICE_order, 0, 1, &place);
+  assert_good(transform_rows(scene.simulation.world, 0, 1, &error), &error);
+  put_scans(&scene, mask, 1);
+  reconstruct(&scene);
+  support_get(scene.simulation.world, ENV_reconstruction, 0, 1, image);
+  close_scene(&scene);
+}
+
+static void whole_scans_are_those_of_steps(void **state) {
+  static float steps[SIDES], whole[SIDES];
+  struct device *device = *state;
+  enum device_matrix matrix = device->facts.matrix;
+  cl_ulong declared = device->facts.declared;
+  device->facts.declared = 0;
+  solve_sides(device, steps);
+  device->facts.declared = declared;
+  if (matrix == MATRIX_NONE) device->facts.matrix = MATRIX_EMULATED;
+  solve_sides(device, whole);
+  check_geometry(device, GEOMETRY_LINES, RECONSTRUCT_TV, false);
+  device->facts.matrix = matrix;
+  double off = 0, size = 0;
+  for (size_t i = 0; i < SIDES; i++) {
+    off += pow(whole[i] - steps[i], 2);
+    size += pow(steps[i], 2);
+  }
+  if (!(off <= 1e-10 * size) || !(off > 0)) fail_msg("scans solved at once are %.3g off", sqrt(off / size));
+}
+
 /* ---- density compensation ------------------------------------------------------------------------------ */
 
 /* Areas of the cells of a mask, by the kernel's reference. */
@@ -422,6 +470,7 @@ static void divergence_is_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(images_are_those_of_double_precision),
+                                     cmocka_unit_test(whole_scans_are_those_of_steps),
                                      cmocka_unit_test(cells_count_by_their_area),
                                      cmocka_unit_test(bart_agrees),
                                      cmocka_unit_test(others_change_nothing),

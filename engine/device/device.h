@@ -34,6 +34,7 @@ struct device_facts {
   enum device_maker maker;
   enum device_matrix matrix;
   cl_ulong memory, largest, local; /* bytes: global memory, one allocation, local memory */
+  cl_ulong declared; /* bytes of local memory that a kernel may declare: more than `local` where the driver takes it */
   cl_uint units, alignment;        /* compute units; base address alignment in bytes */
   size_t group;                    /* largest work-group */
   bool keeps_programs; /* the driver has a cache of what it compiled, which ours would only double */

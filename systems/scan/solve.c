@@ -27,6 +27,8 @@ static size_t bytes_of(const struct solver *solver, enum solve_buffer buffer, ui
   bool tv = method == RECONSTRUCT_TV, wavelet = method == RECONSTRUCT_WAVELET;
   size_t image = 8 * solver->pixels;
   if (solver->compensates && (buffer == SOLVE_RIGHT || buffer == SOLVE_RESIDUAL || buffer == SOLVE_DIRECTION)) return 0;
+  if (solver->whole && (buffer == SOLVE_RESIDUAL || buffer == SOLVE_DIRECTION || buffer == SOLVE_PRODUCT || buffer == SOLVE_SIDE))
+    return 0;
   switch (buffer) {
   case SOLVE_TAKEN: return solver->pixels;
   case SOLVE_LINES:
@@ -93,8 +95,9 @@ static bool open_transforms(struct solver *solver, struct error *error) {
 }
 
 /* That no system names. */
-static bool need_kernels(const struct solver *solver, struct kernels *kernels, struct error *error) {
+static bool need_kernels(struct solver *solver, struct kernels *kernels, struct error *error) {
   if (solver->compensates) return kernel_need(kernels, "solve_magnitude", error);
+  if (solver->whole && !kernel_variant_open(kernels, &solver->total, "total_scan", "", TOTAL_GROUP, error)) return false;
   if (solver->listed)
     return kernel_need(kernels, "hybrid_list", error) && kernel_need(kernels, "hybrid_normal", error) &&
            kernel_need(kernels, "solve_begin", error);
@@ -113,6 +116,14 @@ static size_t scans_of(const struct simulation *simulation) {
   size_t envs = world_capacity(simulation->world, TABLE_ENV), batch = simulation->options->network.batch;
   bool oracle = simulation->plan.deciders & DECIDES_ORACLE;
   return oracle && batch > envs ? batch : envs;
+}
+
+/* Of one coil, on GPUs whose local memory holds an image. */
+static bool solves_whole(const struct solver *solver) {
+  const struct device_facts *facts = &solver->device->facts;
+  bool gpu = facts->kind & CL_DEVICE_TYPE_GPU || facts->matrix != MATRIX_NONE, tv = solver->options->reconstruct.method == RECONSTRUCT_TV;
+  return gpu && tv && solver->listed && !solver->mapped && solver->coils == 1 && total_fits(solver->height, solver->width) &&
+         total_local(solver->height, solver->width) <= facts->declared && facts->group >= TOTAL_GROUP;
 }
 
 static struct solver *make_solver(const struct simulation *simulation) {
@@ -136,6 +147,7 @@ static struct solver *make_solver(const struct simulation *simulation) {
                             .compensates = compensates,
                             .lines = geometry_chosen(options)->columns};
   if (coils) solver->coils = world_shape(simulation->world, SHAPE_CHW) / solver->pixels;
+  solver->whole = solves_whole(solver);
   solve_find_levels(solver);
   solver->chunk = chunk_of(solver, scans_of(simulation), options->reconstruct.method);
   return solver;
@@ -153,6 +165,7 @@ void solve_close(struct simulation *simulation) {
   if (!solver) return;
   if (solver->data.device) fft_close(&solver->data);
   if (solver->rows.device) fft_close(&solver->rows);
+  kernel_variant_close(&solver->total);
   for (int b = 0; b < SOLVE_BUFFERS; b++)
     if (solver->bytes[b]) device_release(solver->device, solver->buffer[b], solver->bytes[b]);
   arena_close(solver->arena);
@@ -426,12 +439,29 @@ static void run_total(struct world *world, const struct simulation *simulation) 
                   arg_u32(solver->options->reconstruct.iterations), arg_u32((uint32_t)blocks_of(solver))));
 }
 
+/* All steps of the scans at once. */
+static void run_whole(struct world *world, const struct simulation *simulation) {
+  const struct solver *solver = simulation->solver;
+  const struct options *options = solver->options;
+  world_touch(world, SET(RECONSTRUCTOR_data), SET(RECONSTRUCTOR_solution));
+  kernel_variant_run(world_kernels(world), &solver->total, simulation->pass.images,
+                     ARGS(solve_arg(solver, ARG_IN, ELEMENT_U8, SOLVE_TAKEN), SOLVE_IN(solver, RIGHT),
+                          solve_arg(solver, ARG_IN, ELEMENT_F32, SOLVE_SCALE), SOLVE_OUT(solver, SOLUTION),
+                          solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_SPLIT), solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_DUAL),
+                          arg_f32((float)(options->reconstruct.weight / options->reconstruct.rho)), arg_f32((float)options->reconstruct.rho),
+                          arg_f32((float)options->reconstruct.tolerance), arg_u32(options->reconstruct.iterations)));
+}
+
 /* A scan's last round begins with at most all of its iterations, and has at most INNER_STEPS more. */
 static void run_tv(struct world *world, void *context) {
   const struct simulation *simulation = context;
   struct solver *solver = simulation->solver;
   struct device *device = solver->device;
   double rho = solver->options->reconstruct.rho;
+  if (solver->whole) {
+    run_whole(world, simulation);
+    return;
+  }
   solve_begin(world, simulation, inner_tolerance, solver->options->reconstruct.weight / rho);
   device_copy(device, solver->buffer[SOLVE_RIGHT], 0, solver->buffer[SOLVE_SIDE], 0, solver->bytes[SOLVE_SIDE]);
   device_fill(device, solver->buffer[SOLVE_SPLIT], 0, solver->bytes[SOLVE_SPLIT], 0);

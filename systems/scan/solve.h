@@ -30,8 +30,8 @@ enum solve_buffer {
   SOLVE_RESIDUAL,  /* of wavelets: the last shrunk image */
   SOLVE_DIRECTION, /* of wavelets: the image that is shrunk, moved */
   SOLVE_SIDE,      /* tv: the right side of a round */
-  SOLVE_SPLIT,     /* tv: z, two differences a pixel */
-  SOLVE_DUAL,      /* tv: u */
+  SOLVE_SPLIT,     /* tv: z, two differences a pixel; of whole scans, F128: z + u */
+  SOLVE_DUAL,      /* tv: u; of whole scans, the next z + u */
   SOLVE_BANDS,     /* wavelets: coefficients of all levels */
   SOLVE_HALF,      /* wavelets: a level, one axis in its bands */
   SOLVE_PARTS,     /* of hybrid data: of every block, what the step of conjugate gradients follows from */
@@ -65,9 +65,11 @@ struct solver {
   bool hybrid;                                /* the data are SLICE.hybrid, or of coils */
   bool listed;                                /* they are looked up line by line: there are no planes */
   bool mapped;                                /* coils are known by SLICE.maps */
+  bool whole;                                 /* tv: a scan is solved by one launch (kernels/total.cl) */
   bool compensates;                           /* it makes zero-filled images, compensated for density */
   bool lines;                                 /* whole columns are acquired: planes are transformed along rows alone */
   struct fft data, rows;
+  struct kernel_variant total; /* of whole scans */
   cl_mem buffer[SOLVE_BUFFERS];
   size_t bytes[SOLVE_BUFFERS];
   struct solve_level level[SOLVE_LEVELS];
