@@ -2,6 +2,7 @@
 #include "systems/scan/observation.h"
 #include "systems/scan/planes.h"
 #include "systems/scan/reconstruction.h"
+#include "systems/scan/solve.h"
 #include "systems/scan/systems.h"
 
 static component_set kspace_of(const struct simulation *simulation) {
@@ -24,6 +25,12 @@ static component_set lines_of(const struct simulation *simulation) {
   return observation_lists(simulation->options) ? SET(ENV_slice) | SET(SCENE_phase) : 0;
 }
 
+/* What a solver's steps look into beside the data that they are given: whole scans, into nothing. */
+static component_set steps_of(const struct simulation *simulation) {
+  bool whole = simulation->solver && simulation->solver->whole;
+  return whole ? 0 : maps_of(simulation) | lines_of(simulation);
+}
+
 /* An encode that views k-space reads what an observation would read. */
 static void add_encode(struct simulation *simulation, struct schedule *schedule,
                        const struct reconstruction *reconstruction) {
@@ -42,7 +49,7 @@ static void add_reconstruction(struct simulation *simulation, struct schedule *s
       add_encode(simulation, schedule, reconstruction);
     else
       schedule_add(schedule, *system, simulation)->reads |=
-          *system == reconstruction->solve ? maps_of(simulation) | lines_of(simulation) : 0;
+          *system == reconstruction->solve ? steps_of(simulation) : 0;
 }
 
 void simulation_add_encode(struct simulation *simulation, struct schedule *schedule) {
