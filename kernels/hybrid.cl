@@ -10,10 +10,12 @@
  * Lines of a scan: `lines` [scan][WIDTH], class after class, and `starts` [scan][WIDTH]: where each of the SPLIT classes
  * begins, where the last one ends, and whether they are those that are not acquired. */
 
-#define GROUP 128
+#define GROUP 192
 #define GROUP_OF_BLOCK __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 
-#if WIDTH % 8 == 0
+#if WIDTH % 16 == 0 && WIDTH >= 256
+#define SPLIT 16
+#elif WIDTH % 8 == 0
 #define SPLIT 8
 #elif WIDTH % 4 == 0
 #define SPLIT 4
@@ -24,18 +26,38 @@
 #endif
 #define PART (WIDTH / SPLIT)
 
-#if WIDTH <= 448 /* all fits into 48 KiB of local memory */
-#define BLOCK 8
-typedef float8 strip;
+/* Rows of a block: all fits into 48 KiB of local memory. A strip of them is PIECES vectors. A GPU's neighbours take
+ * neighbouring places of a row, and strips are so far apart that these meet no bank of local memory twice; a CPU's take the
+ * rows of a place. */
+#define BLOCK (WIDTH <= 400 ? 8 : 4)
+#if defined(__x86_64__) || defined(__aarch64__)
+#if WIDTH <= 400
+typedef float8 piece;
 #else
-#define BLOCK 4
-typedef float4 strip;
+typedef float4 piece;
 #endif
+#define PIECE BLOCK
+#define PAD 0
+#define NEIGHBOURS 1
+#define UNROLLED
+#else
+typedef float4 piece;
+#define PIECE 4
+#define PAD (WIDTH <= 640)
+#define NEIGHBOURS 8
+#define UNROLLED _Pragma("unroll")
+#endif
+#define PIECES (BLOCK / PIECE)
+#define PITCH (2 * PIECES + PAD) /* pieces from sum to sum, of a strip of real parts and one of imaginary parts */
 #define BLOCKS ((HEIGHT + BLOCK - 1) / BLOCK)
 #define LINES_MOST ((WIDTH + 1) / 2) /* that local memory has room for */
-#define OWN ((PART * BLOCK + GROUP - 1) / GROUP) /* pairs of a place and a row that an item has; rows past the last are that one */
-#define PLACE(o) (((uint)get_local_id(0) + (o) * GROUP) / BLOCK)
-#define ROW(o) (((uint)get_local_id(0) + (o) * GROUP) % BLOCK)
+/* Lines of a coil; in the end, what the group adds up. */
+#define LINE_ROOM (2 * LINES_MOST * BLOCK > 3 * GROUP ? 2 * LINES_MOST * PIECES : 3 * GROUP / PIECE)
+/* Pairs of a place and a row that an item has; rows past the last are that one. */
+#define OWN (((PART + NEIGHBOURS - 1) / NEIGHBOURS * NEIGHBOURS * BLOCK + GROUP - 1) / GROUP)
+#define PAIR(o) ((uint)get_local_id(0) + (o)*GROUP)
+#define PLACE(o) (PAIR(o) / (NEIGHBOURS * BLOCK) * NEIGHBOURS + PAIR(o) % NEIGHBOURS)
+#define ROW(o) (PAIR(o) % (NEIGHBOURS * BLOCK) / NEIGHBOURS)
 #define NEAR(row) min((uint)(row), HEIGHT - 1u)
 
 INLINE void transform1(float2 *v) { (void)v; }
@@ -84,7 +106,7 @@ INLINE void take_lists(__global const uint *lines, __global const uint *starts, 
 
 /* Rows from `top` on of lines [from, to) of the list: a strip of real parts and one of imaginary parts a line. */
 INLINE void load_lines(__global const float2 *data, __local const lists *list, uint from, uint to, uint top,
-                       __local strip *line) {
+                       __local piece *line) {
   __local float *parts = (__local float *)line;
   for (uint i = (uint)get_local_id(0); i < (to - from) * BLOCK; i += GROUP) {
     uint y = i % BLOCK, own = i / BLOCK;
@@ -95,69 +117,80 @@ INLINE void load_lines(__global const float2 *data, __local const lists *list, u
 }
 
 /* Sums of every class at every place, [class][place], over lines [from, to) of the list; `add`: to what is there. */
-INLINE void sum_lines(__local const strip *line, __local const lists *list, uint from, uint to, bool add,
-                      __local const float2 *turn, __local strip *sums) {
+INLINE void sum_lines(__local const piece *line, __local const lists *list, uint from, uint to, bool add,
+                      __local const float2 *turn, __local piece *sums) {
   for (uint i = (uint)get_local_id(0); i < WIDTH; i += GROUP) {
     uint class = i / PART, place = i % PART;
-    strip re = 0.0f, im = 0.0f;
-    if (add) re = sums[2u * i], im = sums[2u * i + 1u];
+    __local piece *own = sums + i * PITCH;
+    piece re[PIECES], im[PIECES];
+    UNROLLED for (uint h = 0u; h < PIECES; h++) {
+      re[h] = add ? own[h] : (piece)(0.0f);
+      im[h] = add ? own[PIECES + h] : (piece)(0.0f);
+    }
     uint end = min(to, (uint)list->start[class + 1u]);
     for (uint at = max(from, (uint)list->start[class]); at < end; at++) {
       float2 t = turn[list->line[at] * place % WIDTH];
-      strip a = line[2u * (at - from)], b = line[2u * (at - from) + 1u];
-      re += a * t.x - b * t.y;
-      im += a * t.y + b * t.x;
+      __local const piece *a = line + 2u * (at - from) * PIECES, *b = a + PIECES;
+      UNROLLED for (uint h = 0u; h < PIECES; h++) {
+        re[h] += a[h] * t.x - b[h] * t.y;
+        im[h] += a[h] * t.y + b[h] * t.x;
+      }
     }
-    sums[2u * i] = re;
-    sums[2u * i + 1u] = im;
+    UNROLLED for (uint h = 0u; h < PIECES; h++) {
+      own[h] = re[h];
+      own[PIECES + h] = im[h];
+    }
   }
 }
 
+/* Where the real part of a class's sum at a place and a row is; the imaginary one is BLOCK on. */
+INLINE uint sum_at(uint class, uint place, uint y) { return (class * PART + place) * (PITCH * PIECE) + y; }
+
 /* The pixels of a place and a row, from the sums of its classes. */
-INLINE void to_pixels(__local const strip *sums, uint place, uint y, float2 *v) {
+INLINE void to_pixels(__local const piece *sums, uint place, uint y, float2 *v) {
   __local const float *parts = (__local const float *)sums;
-  for (uint class = 0u; class < SPLIT; class++) {
-    uint at = 2u * (class * PART + place) * BLOCK + y;
+  UNROLLED for (uint class = 0u; class < SPLIT; class++) {
+    uint at = sum_at(class, place, y);
     v[class] = (float2)(parts[at], parts[at + BLOCK]);
   }
   TRANSFORM(SPLIT, v);
 }
 
 /* The sums over pixels of each class at a place, in the room of the other way. */
-INLINE void from_pixels(float2 *v, uint place, uint y, __local strip *sums) {
+INLINE void from_pixels(float2 *v, uint place, uint y, __local piece *sums) {
   __local float *parts = (__local float *)sums;
-  for (uint j = 0u; j < SPLIT; j++) v[j] = v[j].yx;
+  UNROLLED for (uint j = 0u; j < SPLIT; j++) v[j] = v[j].yx;
   TRANSFORM(SPLIT, v);
-  for (uint class = 0u; class < SPLIT; class++) {
-    uint at = 2u * (class * PART + place) * BLOCK + y;
+  UNROLLED for (uint class = 0u; class < SPLIT; class++) {
+    uint at = sum_at(class, place, y);
     parts[at] = v[class].y;
     parts[at + BLOCK] = v[class].x;
   }
 }
 
 /* The lines of the list from the sums over pixels, over WIDTH. */
-INLINE void make_lines(__local const strip *sums, __local const lists *list, __local const float2 *turn,
-                       __local strip *line) {
-  for (uint i = (uint)get_local_id(0); i < list->start[SPLIT]; i += GROUP) {
-    uint n = list->line[i], at = 0u;
-    __local const strip *own = sums + 2u * (n % SPLIT * PART);
-    strip re = 0.0f, im = 0.0f;
+INLINE void make_lines(__local const piece *sums, __local const lists *list, __local const float2 *turn,
+                       __local piece *line) {
+  for (uint i = (uint)get_local_id(0); i < list->start[SPLIT] * PIECES; i += GROUP) {
+    uint n = list->line[i / PIECES], h = i % PIECES, at = 0u;
+    __local const piece *own = sums + n % SPLIT * PART * PITCH + h;
+    piece re = 0.0f, im = 0.0f;
     for (uint place = 0u; place < PART; place++) {
       float2 t = turn[at];
-      strip a = own[2u * place], b = own[2u * place + 1u];
+      piece a = own[place * PITCH], b = own[place * PITCH + PIECES];
       re += a * t.x + b * t.y;
       im += b * t.x - a * t.y;
       at += n;
       if (at >= WIDTH) at -= WIDTH;
     }
-    line[2u * i] = re / (float)WIDTH;
-    line[2u * i + 1u] = im / (float)WIDTH;
+    line[2u * (i / PIECES) * PIECES + h] = re / (float)WIDTH;
+    line[(2u * (i / PIECES) + 1u) * PIECES + h] = im / (float)WIDTH;
   }
 }
 
 /* The sums over all lines of a coil's data. Every item of the group must call it. */
 INLINE void sum_data(__global const float2 *data, __local const lists *list, uint top, __local const float2 *turn,
-                     __local strip *line, __local strip *sums) {
+                     __local piece *line, __local piece *sums) {
   for (uint from = 0u; from < WIDTH; from += LINES_MOST) {
     uint to = min(from + LINES_MOST, (uint)list->start[SPLIT]);
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -177,6 +210,19 @@ INLINE float observed_of(float2 sum, float square, uint mapped) {
   return (square > 0.0f ? size / square : 0.0f) / sqrt((float)WIDTH);
 }
 
+/* Joins over the group in a fixed order; item 0 gets the whole. Every item of the group must call it. */
+INLINE moments block_moments(moments mine, __local moments *scratch) {
+  uint item = (uint)get_local_id(0);
+  scratch[item] = mine;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint left = GROUP; left > 1u; left = (left + 1u) / 2u) {
+    uint other = item + (left + 1u) / 2u;
+    if (other < left) scratch[item] = moments_join(scratch[item], scratch[other]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  return scratch[0];
+}
+
 /* The zero-filled magnitude of all coils: root of their sum of squares, or where `mapped` says so, the sum of conj(map) times
  * coil image, over the sum of the maps' squared magnitudes, 0 where that is 0. `parts`: count, mean and sum of squared
  * deviations of every block. A row is a block of a scan. */
@@ -185,27 +231,26 @@ GROUP_OF_BLOCK hybrid_observe(__global const uint *restrict slice, __global cons
                               __global const float2 *restrict hybrid, __global const float2 *restrict maps,
                               __global const float2 *restrict phase, __global real *restrict magnitude,
                               __global float4 *restrict parts, uint most, uint mapped, uint rows) {
-  __local strip sums[2 * WIDTH], line[2 * LINES_MOST];
+  __local piece sums[PITCH * WIDTH], line[LINE_ROOM];
   __local float2 turn[WIDTH];
   __local lists list;
-  __local moments scratch[GROUP];
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
   if (row >= rows) return;
   uint scan = row / BLOCKS, top = row % BLOCKS * BLOCK, at = slice[scan], count = min(coils[at], most);
   float2 sum[OWN][SPLIT];
   float square[OWN][SPLIT];
-  for (uint o = 0u; o < OWN; o++)
-    for (uint j = 0u; j < SPLIT; j++) sum[o][j] = (float2)(0.0f, 0.0f), square[o][j] = mapped ? 0.0f : 1.0f;
+  UNROLLED for (uint o = 0u; o < OWN; o++)
+    UNROLLED for (uint j = 0u; j < SPLIT; j++) sum[o][j] = (float2)(0.0f, 0.0f), square[o][j] = mapped ? 0.0f : 1.0f;
   take_lists(lines + (size_t)scan * WIDTH, starts + (size_t)scan * WIDTH, phase, &list, turn);
   for (uint coil = 0u; coil < count; coil++) {
     size_t plane = ((size_t)at * most + coil) * PIXELS;
     sum_data(hybrid + plane, &list, top, turn, line, sums);
-    for (uint o = 0u; o < OWN; o++) {
+    UNROLLED for (uint o = 0u; o < OWN; o++) {
       uint y = ROW(o), place = PLACE(o);
       float2 v[SPLIT];
       if (place >= PART) continue;
       to_pixels(sums, place, y, v);
-      for (uint j = 0u; j < SPLIT; j++) {
+      UNROLLED for (uint j = 0u; j < SPLIT; j++) {
         float2 map = mapped ? maps[plane + pixel_of(NEAR(top + y), place + PART * j)] : v[j];
         if (mapped) square[o][j] += map.x * map.x + map.y * map.y;
         sum[o][j] += conj_times(map, v[j]);
@@ -213,17 +258,17 @@ GROUP_OF_BLOCK hybrid_observe(__global const uint *restrict slice, __global cons
     }
   }
   moments seen = {0.0f, 0.0f, 0.0f};
-  for (uint o = 0u; o < OWN; o++) {
+  UNROLLED for (uint o = 0u; o < OWN; o++) {
     uint y = ROW(o), place = PLACE(o);
     if (place >= PART || top + y >= HEIGHT) continue;
-    for (uint j = 0u; j < SPLIT; j++) {
+    UNROLLED for (uint j = 0u; j < SPLIT; j++) {
       float value = observed_of(sum[o][j], square[o][j], mapped);
       moments one = {1.0f, value, 0.0f};
       REAL_STORE(magnitude + (size_t)scan * PIXELS, pixel_of(top + y, place + PART * j), value);
       seen = moments_join(seen, one);
     }
   }
-  moments all = group_moments(seen, scratch);
+  moments all = block_moments(seen, (__local moments *)line);
   if (item == 0u) parts[row] = (float4)(all.count, all.mean, all.square, 0.0f);
 }
 
@@ -283,10 +328,9 @@ GROUP_OF_BLOCK hybrid_normal(__global const uint *restrict slice, __global const
                              __global float2 *restrict product, __global float2 *restrict parts,
                              __global const float4 *restrict counts, uint first, uint most, uint mapped, uint measured, uint differs,
                              uint rows) {
-  __local strip sums[2 * WIDTH], line[2 * LINES_MOST];
+  __local piece sums[PITCH * WIDTH], line[LINE_ROOM];
   __local float2 turn[WIDTH];
   __local lists list;
-  __local float2 scratch[GROUP];
   uint row = (uint)get_group_id(0);
   if (row >= rows) return;
   uint scan = row / BLOCKS, top = row % BLOCKS * BLOCK, at = slice[first + scan];
@@ -296,19 +340,19 @@ GROUP_OF_BLOCK hybrid_normal(__global const uint *restrict slice, __global const
   __global float2 *to = product + (size_t)scan * PIXELS;
   float scale = measured ? 1.0f / sqrt((float)WIDTH) : 1.0f;
   float2 sum[OWN][SPLIT];
-  for (uint o = 0u; o < OWN; o++)
-    for (uint j = 0u; j < SPLIT; j++) sum[o][j] = (float2)(0.0f, 0.0f);
+  UNROLLED for (uint o = 0u; o < OWN; o++)
+    UNROLLED for (uint j = 0u; j < SPLIT; j++) sum[o][j] = (float2)(0.0f, 0.0f);
   take_lists(lines + (size_t)scan * WIDTH, starts + (size_t)scan * WIDTH, phase, &list, turn);
   for (uint coil = 0u; coil < count; coil++) {
     size_t plane = ((size_t)at * most + coil) * PIXELS;
     if (measured) {
       sum_data(hybrid + plane, &list, top, turn, line, sums);
     } else {
-      for (uint o = 0u; o < OWN; o++) {
+      UNROLLED for (uint o = 0u; o < OWN; o++) {
         uint y = ROW(o), place = PLACE(o);
         float2 v[SPLIT];
         if (place >= PART) continue;
-        for (uint j = 0u; j < SPLIT; j++) {
+        UNROLLED for (uint j = 0u; j < SPLIT; j++) {
           uint pixel = pixel_of(NEAR(top + y), place + PART * j);
           v[j] = mapped ? times(maps[plane + pixel], own[pixel]) : own[pixel];
         }
@@ -320,12 +364,12 @@ GROUP_OF_BLOCK hybrid_normal(__global const uint *restrict slice, __global const
       sum_lines(line, &list, 0u, list.start[SPLIT], false, turn, sums);
       barrier(CLK_LOCAL_MEM_FENCE);
     }
-    for (uint o = 0u; o < OWN; o++) {
+    UNROLLED for (uint o = 0u; o < OWN; o++) {
       uint y = ROW(o), place = PLACE(o);
       float2 v[SPLIT];
       if (place >= PART) continue;
       to_pixels(sums, place, y, v);
-      for (uint j = 0u; j < SPLIT; j++) {
+      UNROLLED for (uint j = 0u; j < SPLIT; j++) {
         uint pixel = pixel_of(NEAR(top + y), place + PART * j);
         float2 map = mapped ? maps[plane + pixel] : (float2)(1.0f, 0.0f);
         sum[o][j] += conj_times(map, list.start[SPLIT + 1] ? times(map, own[pixel]) - v[j] : v[j]);
@@ -333,15 +377,15 @@ GROUP_OF_BLOCK hybrid_normal(__global const uint *restrict slice, __global const
     }
   }
   float2 energy = (float2)(0.0f, 0.0f);
-  for (uint o = 0u; o < OWN; o++) {
+  UNROLLED for (uint o = 0u; o < OWN; o++) {
     uint y = ROW(o), place = PLACE(o);
     if (place >= PART || top + y >= HEIGHT) continue;
-    for (uint j = 0u; j < SPLIT; j++) {
+    UNROLLED for (uint j = 0u; j < SPLIT; j++) {
       uint pixel = pixel_of(top + y, place + PART * j);
       to[pixel] = scale * sum[o][j];
       if (!measured) energy += energy_of(own, top + y, pixel, sum[o][j], differs);
     }
   }
-  energy = group_total(energy, scratch);
+  energy = group_total(energy, (__local float2 *)line);
   if (get_local_id(0) == 0) parts[row] = energy;
 }

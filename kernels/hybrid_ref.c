@@ -15,7 +15,7 @@ static value get(const void *values, size_t i) {
 }
 
 static size_t classes_of(size_t width) {
-  return width % 8 == 0 ? 8 : width % 4 == 0 ? 4 : width % 2 == 0 ? 2 : 1;
+  return width % 16 == 0 && width >= 256 ? 16 : width % 8 == 0 ? 8 : width % 4 == 0 ? 4 : width % 2 == 0 ? 2 : 1;
 }
 
 /* ---- lists --------------------------------------------------------------------------------------------- */
@@ -108,7 +108,7 @@ static void observe_row(const struct host_args *args, struct observed *own, size
 }
 
 void hybrid_observe_reference(const struct host_args *args) {
-  size_t blocks = hybrid_blocks(args->height, args->width), rows = args->width <= 448 ? 8 : 4;
+  size_t blocks = hybrid_blocks(args->height, args->width), rows = args->width <= 400 ? 8 : 4;
   struct observed *own = malloc(sizeof *own);
   for (size_t row = 0; own && row < args->rows; row++) {
     size_t scan = row / blocks, top = row % blocks * rows, end = top + rows < args->height ? top + rows : args->height;
@@ -221,7 +221,7 @@ static void normal_row(const struct host_args *args, struct observed *own, size_
 }
 
 void hybrid_normal_reference(const struct host_args *args) {
-  size_t blocks = hybrid_blocks(args->height, args->width), rows = args->width <= 448 ? 8 : 4;
+  size_t blocks = hybrid_blocks(args->height, args->width), rows = args->width <= 400 ? 8 : 4;
   struct observed *own = malloc(sizeof *own);
   for (size_t row = 0; own && row < args->rows; row++) {
     double energy[2] = {0, 0};

@@ -11,11 +11,11 @@ bool observe_cells_fft_fits(size_t height, size_t width) {
 }
 
 bool hybrid_fits(size_t height, size_t width) {
-  return height && width <= 820; /* 58 bytes a column, and 1,556: 48 KiB */
+  return height && width <= 820; /* at most 58 bytes a column there, and 36: 48 KiB */
 }
 
 size_t hybrid_blocks(size_t height, size_t width) {
-  size_t rows = width <= 448 ? 8 : 4;
+  size_t rows = width <= 400 ? 8 : 4;
   return (height + rows - 1) / rows;
 }
 
