@@ -138,13 +138,13 @@ consistency_step(__global const float *restrict input, __global const float *res
   __local float scratch[GROUP];
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
   if (row >= rows) return;
-  uint shard = row / parts, last = min((shard + 1u) * each, all);
+  uint shard = row / parts, first = shard * each + row % parts, last = min((shard + 1u) * each, all);
+  uint count = first < last ? (last - first + parts - 1u) / parts * width : 0u; /* values of its lines */
   float sum = 0.0f;
-  for (uint line = shard * each + row % parts; line < last; line += parts)
-    FOUR_TURNS for (uint x = item; x < width; x += GROUP) {
-      uint place = line * width + x;
-      sum -= mask[line / lines * width + x] * (input[place] - reference[place]) * output_gradient[place];
-    }
+  FOUR_TURNS for (uint i = item; i < count; i += GROUP) {
+    uint line = first + i / width * parts, x = i % width, place = line * width + x;
+    sum -= mask[line / lines * width + x] * (input[place] - reference[place]) * output_gradient[place];
+  }
   sum = group_sum(sum, scratch);
   if (item == 0u) part[row] = sum;
 }

@@ -1063,8 +1063,8 @@ static const struct kernel_desc rows[] = {
      NULL, NULL, NULL, 0},
     {"unet_reduce", "unet_ends.cl", "partial gradients of a U-Net's weights added in order", LAUNCH_ITEM, 0,
      {IN(F32, "part", SHARED, HW), IN(U32, "level", SHARED, ONE), INOUT(F32, "weight_gradient", SHARED, HW),
-      VALUE(U32, "level_at"), VALUE(U32, "shares"), VALUE(U32, "taps"), VALUE(U32, "first"), VALUE(U32, "first_padded"),
-      VALUE(U32, "inputs"), VALUE(U32, "inputs_padded"), VALUE(U32, "outputs"), VALUE(U32, "outputs_padded")},
+      VALUE(U32, "level_at"), VALUE(U32, "shares"), VALUE(U32, "ways"), VALUE(U32, "taps"), VALUE(U32, "first"),
+      VALUE(U32, "first_padded"), VALUE(U32, "inputs"), VALUE(U32, "inputs_padded"), VALUE(U32, "outputs"), VALUE(U32, "outputs_padded")},
      NULL, NULL, NULL, 0},
 };
 

@@ -262,20 +262,26 @@ __kernel void unet_enter_back(__global const float *restrict planes, __global co
   planes_gradient[at] = add ? planes_gradient[at] + slope : slope;
 }
 
-/* Adds the shares of the gradients of weights in order to the parameter's, whose own channels are fewer than the padded
- * ones. taps 9: [out][in][9] of part[share][out][in][9]; 4: [in][out][4] of part[share][4][out][in]. A row is a weight. */
+/* Adds the shares of the gradients of weights to the parameter's, whose own channels are fewer than the padded ones. taps
+ * 9: [out][in][9] of part[share][out][in][9]; 4: [in][out][4] of part[share][4][out][in]. `ways` items take every ways-th
+ * share of a weight; a group has the weights from its own on. A row is one of them. */
 __kernel void unet_reduce(__global const float *restrict part, __global const uint *restrict level,
-                          __global float *restrict weight_gradient, uint level_at, uint shares, uint taps, uint first,
+                          __global float *restrict weight_gradient, uint level_at, uint shares, uint ways, uint taps, uint first,
                           uint first_padded, uint inputs, uint inputs_padded, uint outputs, uint outputs_padded,
                           uint rows) {
-  const uint row = (uint)get_global_id(0), count = inputs_padded * outputs_padded * taps;
-  if (row >= rows) return;
+  __local float sums[GROUP];
+  const uint item = (uint)get_local_id(0), own = GROUP / ways, count = inputs_padded * outputs_padded * taps;
+  const uint row = (uint)get_group_id(0) * own + item % own, weights = rows / ways;
   uint tap = row % taps, in = taps == 9u ? row / 9u % inputs : row / 4u / outputs;
   uint out = taps == 9u ? row / 9u / inputs : row / 4u % outputs;
   uint place = in < first ? in : first_padded + in - first;
   uint at = taps == 9u ? (out * inputs_padded + place) * 9u + tap : (tap * outputs_padded + out) * inputs_padded + place;
   float sum = 0.0f;
-  FOUR_TURNS for (uint s = 0u; s < shares; s++) sum += part[s * count + at];
+  FOUR_TURNS for (uint s = item / own; s < shares && row < weights; s += ways) sum += part[s * count + at];
+  sums[item] = sum;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (item >= own || row >= weights) return;
+  for (uint way = 1u; way < ways; way++) sum += sums[item + way * own];
   weight_gradient[row] += sum * level_factor(level[level_at]);
 }
 #endif

@@ -222,13 +222,18 @@ static void run_back_sums(const struct pass *pass, int m) {
               arg_u32(pass->places.back + sums_at(pass, m))));
 }
 
+/* Work-items that add the shares of a weight: few weights have many shares. */
+static uint32_t ways_of(size_t shares) {
+  return shares >= 128 ? 32 : shares >= 16 ? 8 : 1;
+}
+
 static void run_reduce(const struct pass *pass, const struct unet_layer *layer, size_t shares) {
   const struct unet_map *first = &pass->plan->map[layer->first], *out = &pass->plan->map[layer->out];
   uint32_t inputs = (uint32_t)(first->own + (layer->second >= 0 ? pass->plan->map[layer->second].own : 0));
   cl_mem scratch = pass->node->scratch;
-  launch(pass, &pass->unet->reduce, pass->graph->parameter[pass->node->weight + layer->parameter].count,
+  launch(pass, &pass->unet->reduce, ways_of(shares) * pass->graph->parameter[pass->node->weight + layer->parameter].count,
          ARGS(floats(ARG_IN, scratch), words(ARG_IN, scratch), parameter(pass, layer->parameter, true),
-              arg_u32(pass->places.level), arg_u32((uint32_t)shares), arg_u32(layer->rises ? 4 : 9),
+              arg_u32(pass->places.level), arg_u32((uint32_t)shares), arg_u32(ways_of(shares)), arg_u32(layer->rises ? 4 : 9),
               arg_u32((uint32_t)first->own), arg_u32(8 * (uint32_t)first->slices), arg_u32(inputs),
               arg_u32(8 * (uint32_t)unet_in_slices(pass->plan, layer)), arg_u32((uint32_t)out->own),
               arg_u32(8 * (uint32_t)out->slices)));

@@ -4,7 +4,7 @@
 
 enum {
   STRIP = 8,
-  STEP_PARTS = 256
+  STEP_PARTS = 512
 }; /* values a row of kernels/coils.cl; partial sums of a step's gradient */
 
 static uint32_t pixels(const struct node *node) {
