@@ -4,6 +4,7 @@
 
 #define STRIP 8
 #define GROUP 64
+#define STEP_GROUP 256 /* of consistency_step */
 
 /* Every coil's map times the image, or times its conjugate. A row is a strip of a coil. */
 __kernel void coils_spread(__global const float *restrict maps, __global const float *restrict image,
@@ -131,17 +132,17 @@ __kernel void consistency_backward(__global const float *restrict mask, __global
 
 /* The gradient of `step`, -sum of mask (value - reference) g, in parts. Of `all` lines, those of all images, a shard has
  * `each`, and a work-group sums every parts-th of them. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+__kernel __attribute__((reqd_work_group_size(STEP_GROUP, 1, 1))) void
 consistency_step(__global const float *restrict input, __global const float *restrict reference,
                  __global const float *restrict mask, __global const float *restrict output_gradient,
                  __global float *restrict part, uint lines, uint width, uint all, uint each, uint parts, uint rows) {
-  __local float scratch[GROUP];
+  __local float scratch[STEP_GROUP];
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
   if (row >= rows) return;
   uint shard = row / parts, first = shard * each + row % parts, last = min((shard + 1u) * each, all);
   uint count = first < last ? (last - first + parts - 1u) / parts * width : 0u; /* values of its lines */
   float sum = 0.0f;
-  FOUR_TURNS for (uint i = item; i < count; i += GROUP) {
+  FOUR_TURNS for (uint i = item; i < count; i += STEP_GROUP) {
     uint line = first + i / width * parts, x = i % width, place = line * width + x;
     sum -= mask[line / lines * width + x] * (input[place] - reference[place]) * output_gradient[place];
   }

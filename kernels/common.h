@@ -45,8 +45,19 @@ INLINE uint4 random_words(uint seed, uint stream, uint scan, uint step) {
 /* Before a loop over memory: what four turns load is on its way together. */
 #define FOUR_TURNS _Pragma("unroll 4")
 
+/* Whether a GPU takes eight values as two vectors. */
+#if defined(__x86_64__) || defined(__aarch64__)
+#define IN_FOURS(from) false
+#else
+#define IN_FOURS(from) (((size_t)(from)&15u) == 0u)
+#endif
+
 /* Eight values from `start` on; zeros from `count` on. */
 INLINE float8 load_eight(__global const float *from, uint start, uint count) {
+  if (start + 8u <= count && IN_FOURS(from + start)) {
+    __global const float4 *fours = (__global const float4 *)(from + start);
+    return (float8)(fours[0], fours[1]);
+  }
   if (start + 8u <= count) return vload8(0, from + start);
   return (float8)(start < count ? from[start] : 0.0f, start + 1u < count ? from[start + 1u] : 0.0f,
                   start + 2u < count ? from[start + 2u] : 0.0f, start + 3u < count ? from[start + 3u] : 0.0f,
@@ -62,6 +73,12 @@ INLINE float strip_sum(float8 v) {
 }
 
 INLINE void store_eight(__global float *to, uint start, uint count, float8 value) {
+  if (start + 8u <= count && IN_FOURS(to + start)) {
+    __global float4 *fours = (__global float4 *)(to + start);
+    fours[0] = value.lo;
+    fours[1] = value.hi;
+    return;
+  }
   if (start + 8u <= count) {
     vstore8(value, 0, to + start);
     return;

@@ -9,24 +9,35 @@ INLINE uint corner_place(uint row, uint height, uint width) {
   return (line - y + (y + height - height / 2u) % height) * width + (x + width - width / 2u) % width;
 }
 
-/* Planes to pairs, the centre to the start: what an uncentred transform takes. A row is a pixel. */
+/* Planes to pairs, the centre to the start: what an uncentred transform takes. A row is a pixel of TOGETHER of the images,
+ * of which the last are fewer: its place is found once. */
+#define TOGETHER 4u
+
 __kernel void fourier_pack(__global const float *restrict input, __global float2 *restrict work, uint height,
-                           uint width, uint rows) {
+                           uint width, uint images, uint rows) {
   uint row = (uint)get_global_id(0), pixels = height * width;
   if (row >= rows) return;
-  uint real_part = row + row / pixels * pixels;
-  work[corner_place(row, height, width)] = (float2)(input[real_part], input[real_part + pixels]);
+  uint first = row / pixels * TOGETHER, own = row % pixels, corner = corner_place(own, height, width);
+  for (uint k = 0u; k < TOGETHER; k++)
+    if (first + k < images) {
+      __global const float *plane = input + 2u * (first + k) * pixels;
+      work[(first + k) * pixels + corner] = (float2)(plane[own], plane[pixels + own]);
+    }
 }
 
-/* Pairs to planes, the start to the centre. A row is a pixel. */
+/* Pairs to planes, the start to the centre. Rows are those of fourier_pack. */
 __kernel void fourier_unpack(__global const float2 *restrict work, __global float *restrict output,
-                             uint height, uint width, uint add, uint rows) {
+                             uint height, uint width, uint images, uint add, uint rows) {
   uint row = (uint)get_global_id(0), pixels = height * width;
   if (row >= rows) return;
-  uint real_part = row + row / pixels * pixels, imaginary = real_part + pixels;
-  float2 value = work[corner_place(row, height, width)];
-  output[real_part] = add ? output[real_part] + value.x : value.x;
-  output[imaginary] = add ? output[imaginary] + value.y : value.y;
+  uint first = row / pixels * TOGETHER, own = row % pixels, corner = corner_place(own, height, width);
+  for (uint k = 0u; k < TOGETHER; k++)
+    if (first + k < images) {
+      __global float *plane = output + 2u * (first + k) * pixels;
+      float2 value = work[(first + k) * pixels + corner];
+      plane[own] = add ? plane[own] + value.x : value.x;
+      plane[pixels + own] = add ? plane[pixels + own] + value.y : value.y;
+    }
 }
 
 /* Packs a real image, which is one plane. */

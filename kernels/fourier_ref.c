@@ -12,7 +12,7 @@ static size_t moved(size_t y, size_t x, size_t height, size_t width) {
 
 void fourier_pack_reference(const struct host_args *args) {
   size_t height = args->value[2].u, width = args->value[3].u, pixels = height * width;
-  for (size_t image = 0; image < args->rows / pixels; image++) {
+  for (size_t image = 0; image < args->value[4].u; image++) {
     const float *planes = (const float *)args->in[0] + 2 * image * pixels;
     float *work = (float *)args->out[1] + 2 * image * pixels;
     for (size_t i = 0; i < pixels; i++)
@@ -23,13 +23,13 @@ void fourier_pack_reference(const struct host_args *args) {
 
 void fourier_unpack_reference(const struct host_args *args) {
   size_t height = args->value[2].u, width = args->value[3].u, pixels = height * width;
-  for (size_t image = 0; image < args->rows / pixels; image++) {
+  for (size_t image = 0; image < args->value[4].u; image++) {
     const float *work = (const float *)args->in[0] + 2 * image * pixels;
     float *planes = (float *)args->out[1] + 2 * image * pixels;
     for (size_t i = 0; i < pixels; i++)
       for (size_t part = 0; part < 2; part++) {
         float *to = &planes[part * pixels + i];
-        *to = (args->value[4].u ? *to : 0) + work[2 * moved(i / width, i % width, height, width) + part];
+        *to = (args->value[5].u ? *to : 0) + work[2 * moved(i / width, i % width, height, width) + part];
       }
   }
 }
@@ -160,13 +160,15 @@ static void split_pixels(struct host_args *args, struct random *random) {
   args->value[3].u = (uint32_t)pixels / args->value[2].u;
 }
 
+/* A row is of four images; of the last one to four are there. */
 void fourier_pack_prepare(struct host_args *args, struct random *random) {
   split_pixels(args, random);
+  args->value[4].u = 4 * (uint32_t)args->rows / (args->value[2].u * args->value[3].u) - random_u32(random) % 4;
 }
 
 void fourier_unpack_prepare(struct host_args *args, struct random *random) {
-  split_pixels(args, random);
-  args->value[4].u = random_u32(random) % 2;
+  fourier_pack_prepare(args, random);
+  args->value[5].u = random_u32(random) % 2;
 }
 
 /* The last group has few lines; they may be those of part of an image. */

@@ -339,9 +339,13 @@ GROUP_OF_BLOCK hybrid_normal(__global const uint *restrict slice, __global const
   __global const float2 *own = image + (size_t)scan * PIXELS;
   __global float2 *to = product + (size_t)scan * PIXELS;
   float scale = measured ? 1.0f / sqrt((float)WIDTH) : 1.0f;
-  float2 sum[OWN][SPLIT];
+  float2 sum[OWN][SPLIT], held[OWN][SPLIT]; /* of the product, and the image's */
   UNROLLED for (uint o = 0u; o < OWN; o++)
-    UNROLLED for (uint j = 0u; j < SPLIT; j++) sum[o][j] = (float2)(0.0f, 0.0f);
+    UNROLLED for (uint j = 0u; j < SPLIT; j++) {
+      bool there = !measured && PLACE(o) < PART;
+      sum[o][j] = (float2)(0.0f, 0.0f);
+      held[o][j] = there ? own[pixel_of(NEAR(top + ROW(o)), PLACE(o) + PART * j)] : (float2)(0.0f, 0.0f);
+    }
   take_lists(lines + (size_t)scan * WIDTH, starts + (size_t)scan * WIDTH, phase, &list, turn);
   for (uint coil = 0u; coil < count; coil++) {
     size_t plane = ((size_t)at * most + coil) * PIXELS;
@@ -354,7 +358,7 @@ GROUP_OF_BLOCK hybrid_normal(__global const uint *restrict slice, __global const
         if (place >= PART) continue;
         UNROLLED for (uint j = 0u; j < SPLIT; j++) {
           uint pixel = pixel_of(NEAR(top + y), place + PART * j);
-          v[j] = mapped ? times(maps[plane + pixel], own[pixel]) : own[pixel];
+          v[j] = mapped ? times(maps[plane + pixel], held[o][j]) : held[o][j];
         }
         from_pixels(v, place, y, sums);
       }
@@ -372,7 +376,7 @@ GROUP_OF_BLOCK hybrid_normal(__global const uint *restrict slice, __global const
       UNROLLED for (uint j = 0u; j < SPLIT; j++) {
         uint pixel = pixel_of(NEAR(top + y), place + PART * j);
         float2 map = mapped ? maps[plane + pixel] : (float2)(1.0f, 0.0f);
-        sum[o][j] += conj_times(map, list.start[SPLIT + 1] ? times(map, own[pixel]) - v[j] : v[j]);
+        sum[o][j] += conj_times(map, list.start[SPLIT + 1] ? times(map, held[o][j]) - v[j] : v[j]);
       }
     }
   }

@@ -80,21 +80,11 @@ __kernel void straight_through_backward(__global const float *restrict input,
   add_eight(input_gradient, start, count, dy, add);
 }
 
-/* The input times a factor, stored or added. A row is a strip; a GPU's work-items share those of their group, value beside
- * value. */
+/* The input times a factor, stored or added. */
 __kernel void scale_into(__global const float *restrict input, __global float *restrict output, float factor,
                          uint count, uint add, uint rows) {
   uint row = (uint)get_global_id(0), start = row * STRIP;
-#if defined(__x86_64__) || defined(__aarch64__)
   if (row < rows) add_eight(output, start, count, factor * load_eight(input, start, count), add);
-#else
-  uint item = (uint)get_local_id(0), size = (uint)get_local_size(0), first = start - item * STRIP + item;
-  float sum[STRIP];
-  for (uint k = 0u; k < STRIP; k++) sum[k] = first + k * size < count ? factor * input[first + k * size] : 0.0f;
-  for (uint k = 0u; k < STRIP && add; k++) sum[k] += first + k * size < count ? output[first + k * size] : 0.0f;
-  for (uint k = 0u; k < STRIP; k++)
-    if (first + k * size < count) output[first + k * size] = sum[k];
-#endif
 }
 
 /* Puts the bias into every image's outputs, to which the product is added. A row is an output of an image. */

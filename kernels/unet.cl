@@ -399,7 +399,7 @@ __kernel void unet_conv(__global const uint4 *restrict source, __global const ui
 #define IN_TURNS TURNS_OF(HALO, SLICES)
 #define OUT_TURNS TURNS_OF(0, TILES_OUT)
 /* The next tile is on its way while one is multiplied, where registers suffice. */
-#define AHEAD (IN_TURNS + 2 * OUT_TURNS + WARP_ROWS * TILES_OUT <= 21)
+#define AHEAD (IN_TURNS + 2 * OUT_TURNS + WARP_ROWS * TILES_OUT <= 25)
 
 #ifdef L2SR_EMULATED
 /* Of a matrix of eight pixels and eight channels, a pixel after `pitch` words, the pair of pixels 2t, 2t + 1 of channel

@@ -46,12 +46,12 @@ static bool open_table(struct graph *graph, const struct node *node, struct unet
 
 /* ---- layers -------------------------------------------------------------------------------------------- */
 
-/* Two groups share a unit's registers, but for large tiles of many slices, which would spill them: such maps
- * have few tiles. */
+/* Two groups share a unit's registers, but for those that are meant to be alone, and for large tiles of many slices, which
+ * would spill them: such maps have few tiles. */
 static const char *cap_of(const struct graph *graph, const struct unet_tile *tile) {
   if (graph->device->facts.matrix != MATRIX_NVIDIA) return "";
-  return tile->tiles_out > 5 && tile->x * tile->y >= 256 ? " -cl-nv-maxrregcount=168"
-                                                         : " -cl-nv-maxrregcount=128";
+  bool large = tile->tiles_out > 5 && tile->x * tile->y >= 256;
+  return tile->alone || large ? " -cl-nv-maxrregcount=168" : " -cl-nv-maxrregcount=128";
 }
 
 enum way { FORWARD, BACK, WEIGHTS };

@@ -29,6 +29,7 @@ struct unet_tile {
   int slices, chunks; /* that come at a time; how many times */
   int x, y;           /* pixels of a tile */
   int tiles_out, warps_out, groups_out;
+  bool alone; /* a group has a unit's registers to itself */
 };
 
 struct unet_layer {

@@ -62,6 +62,8 @@ struct way {
   bool add;
 };
 
+enum { TOGETHER = 4 }; /* images of a row of fourier_pack and fourier_unpack: kernels/fourier.cl */
+
 /* Lines that a work-group of kernels/fourier.cl takes. */
 static size_t lines_of(size_t width) {
   return width == 256 ? 16 : 32;
@@ -89,12 +91,19 @@ static void transform(struct graph *graph, struct node *node, const struct way *
     transform_own(graph, node, way);
     return;
   }
-  kernel_run(graph->kernels, way->from_real ? "fourier_pack_real" : "fourier_pack", rows,
-             ARGS(graph_arg(ARG_IN, way->from), arg_buffer(ARG_OUT, ELEMENT_C64, way->work), height, width));
+  struct arg from = graph_arg(ARG_IN, way->from), to = graph_arg(ARG_INOUT, way->to), images = arg_u32((uint32_t)graph->images),
+             add = arg_u32(way->add);
+  size_t shared = divide_up(graph->images, TOGETHER) * pixels(node);
+  if (way->from_real)
+    kernel_run(graph->kernels, "fourier_pack_real", rows, ARGS(from, arg_buffer(ARG_OUT, ELEMENT_C64, way->work), height, width));
+  else
+    kernel_run(graph->kernels, "fourier_pack", shared, ARGS(from, arg_buffer(ARG_OUT, ELEMENT_C64, way->work), height, width, images));
   fft_run(&node->fft, way->direction, way->work);
-  kernel_run(graph->kernels, way->to_real ? "fourier_unpack_real" : "fourier_unpack", rows,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_C64, way->work), graph_arg(ARG_INOUT, way->to), height, width,
-                  arg_u32(way->add)));
+  if (way->to_real)
+    kernel_run(graph->kernels, "fourier_unpack_real", rows, ARGS(arg_buffer(ARG_IN, ELEMENT_C64, way->work), to, height, width, add));
+  else
+    kernel_run(graph->kernels, "fourier_unpack", shared,
+               ARGS(arg_buffer(ARG_IN, ELEMENT_C64, way->work), to, height, width, images, add));
 }
 
 static void forward_as(struct graph *graph, tensor out, enum fft_direction direction) {
