@@ -10,7 +10,7 @@
  * Lines of a scan: `lines` [scan][WIDTH], class after class, and `starts` [scan][WIDTH]: where each of the SPLIT classes
  * begins, where the last one ends, and whether they are those that are not acquired. */
 
-#define GROUP 192
+#define GROUP (WIDTH < 256 ? 128 : 192)
 #define GROUP_OF_BLOCK __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 
 #if WIDTH % 16 == 0 && WIDTH >= 256

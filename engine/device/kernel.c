@@ -15,6 +15,7 @@ struct built {
   cl_kernel kernel;
   cl_program program;  /* owned by the first kernel that needed it */
   const char *options; /* the owner's: what the program was built with */
+  size_t group;
   bool owner, launched;
 };
 
@@ -283,17 +284,19 @@ static bool check_signature(const struct kernel_desc *row, cl_kernel kernel, str
   return check_arg(row, kernel, count, &last, error);
 }
 
-/* Compares the built kernel with its row and the device. */
-static bool check_kernel(struct kernels *kernels, const struct kernel_desc *row, cl_kernel kernel,
+/* Compares the built kernel with its row and the device. Its work-groups are those that it requires, or else the row's. */
+static bool check_kernel(struct kernels *kernels, const struct kernel_desc *row, struct built *built,
                          struct error *error) {
-  size_t group = 0;
-  clGetKernelWorkGroupInfo(kernel, kernels->device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof group, &group,
-                           NULL);
-  if (group && group < row->group)
+  size_t most = 0, required[3] = {0};
+  cl_device_id id = kernels->device->id;
+  clGetKernelWorkGroupInfo(built->kernel, id, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, NULL);
+  clGetKernelWorkGroupInfo(built->kernel, id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof required, required, NULL);
+  built->group = required[0] ? required[0] : row->group;
+  if (most && most < built->group)
     return fail_as(error, ERROR_DEVICE,
-                   "kernel %s needs work-groups of %u, %s allows %zu; use another device", row->name,
-                   row->group, kernels->device->facts.name, group);
-  return check_signature(row, kernel, error);
+                   "kernel %s needs work-groups of %zu, %s allows %zu; use another device", row->name,
+                   built->group, kernels->device->facts.name, most);
+  return check_signature(row, built->kernel, error);
 }
 
 bool kernel_need(struct kernels *kernels, const char *name, struct error *error) {
@@ -307,7 +310,7 @@ bool kernel_need(struct kernels *kernels, const char *name, struct error *error)
   built->kernel = clCreateKernel(built->program, name, &code);
   if (code != CL_SUCCESS)
     return fail(error, "kernel %s is not in %s: %s (%d)", name, row->file, device_code_name(code), code);
-  if (check_kernel(kernels, row, built->kernel, error)) return true;
+  if (check_kernel(kernels, row, built, error)) return true;
   clReleaseKernel(built->kernel); /* or the next call would find it and agree */
   built->kernel = NULL;
   return false;
@@ -363,7 +366,7 @@ void kernel_run(struct kernels *kernels, const char *name, size_t rows, const st
   REQUIRE(row, "there is no kernel row '%s'", name);
   struct built *built = &kernels->built[row - kernels->table->rows];
   REQUIRE(built->kernel, "kernel %s was not built before the launch; name it in its system's kernels", name);
-  launch(kernels->device, row, built->kernel, &built->launched, row->group, rows, args);
+  launch(kernels->device, row, built->kernel, &built->launched, built->group, rows, args);
 }
 
 /* ---- kernels specialised by layer --------------------------------------------------------------------- */

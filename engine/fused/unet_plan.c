@@ -105,8 +105,7 @@ static struct unet_tile weights_tile(int taps, int columns, int in_first, int in
   tile.chunks = (in_first + in_second) / tile.slices;
   tile.groups_out = out * fold / tile.tiles_out;
   tile.alone = taps == 9 && tile.tiles_out > 4;
-  bool wide = columns >= 64 && tile.slices <= 3 && tile.tiles_out <= 3;
-  tile.x = wide ? 32 : columns < 32 ? 8 : 16;
+  tile.x = columns < 32 ? 8 : 16;
   tile.y = 8;
   return tile;
 }
