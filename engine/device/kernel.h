@@ -60,8 +60,9 @@ enum launch {
 struct kernel_desc {
   const char *name, *file, *doc;
   enum launch launch;
-  /* Work-items a group, of kernels that do not require another number themselves. 0: a variant, specialised by macros for every layer of a network; it has no reference
-   * of its own, it is checked through the network against the portable kernels and the reference vectors. */
+  /* Work-items a group, of kernels that do not require another number themselves. 0: a variant, specialised by macros
+   * for every layer of a network, or built for a device alone; it has no reference of its own, it is checked through
+   * what runs it against the portable kernels and the reference vectors. */
   unsigned group;
   struct arg_desc args[ARGS_MOST];
   void (*reference)(const struct host_args *); /* scalar C, in double; NAME_ref.c */
