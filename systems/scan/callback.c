@@ -152,7 +152,7 @@ static bool open_memory(struct caller *caller, enum callback_array array, struct
   if (!(memory->buffer = device_buffer(device, bytes, what, error))) return false;
   caller->batch.array[array] = memory->buffer;
   if (caller->callbacks->place == CALLBACK_OPENCL) return true;
-  if (!host_memory_open(&memory->host, device, bytes, what, "lower world.envs", error)) return false;
+  if (!host_memory_open(&memory->host, device, bytes, what, "lower network.batch", error)) return false;
   caller->batch.array[array] = memory->host.data;
   return true;
 }
@@ -207,11 +207,9 @@ void callback_close(struct simulation *simulation) {
 
 /* ---- calling -------------------------------------------------------------------------------------------- */
 
-/* Where the slices of the scans are from. */
-static void find_slices(struct world *world, const struct simulation *simulation, size_t first, size_t scans) {
+/* Where the slices of the scans are from, once their numbers are there. */
+static void find_slices(const struct simulation *simulation, size_t scans) {
   struct caller *caller = simulation->caller;
-  world_read(world, ENV_slice, first, scans, caller->slice);
-  if (caller->device->failed) return;
   slice_cache_slices(simulation, caller->slice, scans);
   for (size_t i = 0; i < scans; i++) {
     const struct slice_name *name = simulation->names ? &simulation->names[caller->slice[i]] : NULL;
@@ -251,14 +249,15 @@ static void call(struct world *world, const struct simulation *simulation, const
   struct callback_batch batch = caller->batch;
   char fault[CALLBACK_FAULT] = "";
   struct error error;
-  find_slices(world, simulation, first, scans);
+  device_fetch(device, world_in(world, ENV_slice).as.m, sizeof *caller->slice * first, sizeof *caller->slice * scans, caller->slice);
   for (int a = 0; a < CALLBACK_RESULT; a++) batch.array[a] = NULL;
   for (const enum callback_array *array = calling->arrays; *array != CALLBACK_RESULT; array++) {
     if (!caller->memory[*array].each) continue;
     batch.array[*array] = caller->batch.array[*array];
     move(caller, *array, true, scans * caller->memory[*array].each);
   }
-  if (!device_finish(device, &error)) return;
+  if (!device_finish(device, &error)) return; /* waits once, for all that the function gets */
+  find_slices(simulation, scans);
   batch.scans = scans;
   batch.slice = caller->slice;
   batch.path = caller->path;
@@ -309,12 +308,15 @@ const struct system system_call_data = {
     .writes = SET(RECONSTRUCTOR_data),
     .run = run_data};
 
-static void check_images(struct world *world, struct caller *caller, const struct calling *calling, size_t scans) {
+/* Takes the images, and waits to hear whether they all are some. */
+static void take_images(struct world *world, struct caller *caller, const struct calling *calling, size_t first, size_t scans) {
   uint32_t refused = UINT32_MAX;
-  device_write(caller->device, caller->refused, 0, sizeof refused, &refused);
+  device_fill(caller->device, caller->refused, 0, sizeof refused, UINT32_MAX);
   kernel_run(world_kernels(world), "view_check", scans,
              ARGS(arg_buffer(ARG_IN, ELEMENT_F32, caller->memory[CALLBACK_RESULT].buffer),
                   arg_buffer(ARG_INOUT, ELEMENT_U32, caller->refused), arg_u32((uint32_t)world_shape(world, SHAPE_HW))));
+  device_copy(caller->device, caller->memory[CALLBACK_RESULT].buffer, 0, world_part(world, ENV_reconstruction).as.m,
+              first * calling->each, scans * calling->each);
   device_read(caller->device, caller->refused, 0, sizeof refused, &refused);
   if (refused < scans) fail_at(caller, calling, refused, "an image with pixels that are no finite numbers");
 }
@@ -325,13 +327,10 @@ static void run_reconstruct(struct world *world, void *context) {
   const struct simulation *simulation = context;
   const struct pass *pass = &simulation->pass;
   struct caller *caller = simulation->caller;
-  size_t each = caller->memory[CALLBACK_RESULT].each;
-  const struct calling calling = {"reconstruct", caller->callbacks->reconstruct, arrays, each};
+  const struct calling calling = {"reconstruct", caller->callbacks->reconstruct, arrays, caller->memory[CALLBACK_RESULT].each};
   world_touch(world, SET(RECONSTRUCTOR_data), 0);
   call(world, simulation, &calling, pass->first, pass->images);
-  check_images(world, caller, &calling, pass->images);
-  device_copy(caller->device, caller->memory[CALLBACK_RESULT].buffer, 0, world_part(world, ENV_reconstruction).as.m,
-              pass->first * each, pass->images * each);
+  take_images(world, caller, &calling, pass->first, pass->images);
 }
 
 const struct system system_call_reconstruct = {.name = "call_reconstruct",
@@ -360,10 +359,10 @@ static void take_numbers(struct world *world, struct caller *caller, const struc
                          size_t scans) {
   cl_mem numbers = caller->memory[CALLBACK_RESULT].buffer, to = world_out(world, ENV_callback).as.m;
   size_t bad = 0;
+  device_copy(caller->device, numbers, 0, to, sizeof(float) * first, sizeof(float) * scans);
   device_read(caller->device, numbers, 0, sizeof(float) * scans, caller->values);
   while (bad < scans && isfinite(caller->values[bad])) bad++;
   if (bad < scans && !caller->device->failed) fail_at(caller, calling, bad, "a number that is not finite");
-  device_copy(caller->device, numbers, 0, to, sizeof(float) * first, sizeof(float) * scans);
 }
 
 static void run_score(struct world *world, void *context) {

@@ -2,7 +2,8 @@
  * (metric callback). A device's `calls` are struct callback_functions, for all that is opened on it.
  *
  * A function gets a batch of scans, network.batch of them at most, whose arrays lie where it wants them; the device has ended
- * what it has to do by then, and waits for the function. What fails there is noted as a failure of the device is: nothing
+ * what it has to do by then, and waits for the function. A batch costs two waits for the device: before the function, and for
+ * whether what it gave is good; with CUDA's memory one more, for what the function has started there. What fails there is noted as a failure of the device is: nothing
  * that comes after it runs. */
 #ifndef L2SR_SYSTEMS_CALLBACK_H
 #define L2SR_SYSTEMS_CALLBACK_H

@@ -78,6 +78,7 @@ says out "\"ssim\":{\"mean\":$of_library"
 says err 'data/test/'
 export BAD
 for bad in 'raise KeyError("lost")/KeyError: '"'lost'"' (own.py' 'os._exit(3)/ended with status 3' \
+  'raise KeyError("x" * 99999)/xxxx (own.py, line 5)' \
   'batch.result[1, 2, 3] = float("nan"); return/gave an image with pixels that are no finite numbers for slice 1 of data/test/'; do
   BAD=${bad%%/*}
   what="a function that does: $BAD"
@@ -93,7 +94,15 @@ echo 'import nothing_of_that_name' >missing.py
 tried=$((tried + 1))
 "$l2sr" evaluate scene --plugin missing.py >out 2>err && complain "a file that does not load: it ended well"
 says err "missing.py does not load in $python: ModuleNotFoundError: No module named 'nothing_of_that_name'"
-echo 'reconstruct = 1' >empty.py
+printf 'def reconstruct(batch):\n    pass\ndef metric(batch):\n    pass\n' >nothing.py
+echo 'reconstruct = 1' >number.py
+for file in nothing:'reconstruct of nothing.py failed: TypeError: reconstruct returned None, and wrote nothing into batch.result' \
+  number:'number.py does not load in '"$python"': TypeError: reconstruct in number.py is int; it must be a function of a batch'; do
+  tried=$((tried + 1))
+  "$l2sr" evaluate scene --plugin "${file%%:*}.py" >out 2>err && complain "${file%%:*}.py: it ended well"
+  says err "${file#*:}"
+done
+echo 'other = 1' >empty.py
 refuse 1 'has neither a function reconstruct nor a function metric' evaluate scene --plugin empty.py
 # one that does not come back ends with the program; whoever inherits it may not have looked yet
 lives() { grep '^State:' "/proc/$(cat child)/status" 2>/dev/null | grep -qv Z; }

@@ -220,9 +220,7 @@ static void take_functions(json_t *answer, struct python_child *child, struct l2
 }
 
 static bool refuse(const struct python_child *child, const char *fault, struct error *error) {
-  return fail_file(error, "--plugin %s does not load in %s: %s; what it imports must be installed there, or set L2SR_PYTHON to the "
-                          "Python that has it",
-                   child->path, child->python, fault);
+  return fail_file(error, "--plugin %s does not load in %s: %s", child->path, child->python, fault);
 }
 
 bool python_open(struct python_child **opened, const char *path, struct l2sr_callbacks *callbacks, struct arena *arena,

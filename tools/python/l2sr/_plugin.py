@@ -44,7 +44,7 @@ class Batch:
     there and returns None.
     """
 
-    def __init__(self, arrays: dict[str, Any], result: Any, slices: Any, paths: Callable[[], list[str]], numbers: Any) -> None:
+    def __init__(self, arrays: dict[str, Any], result: Any, scans: int, facts: dict[str, Callable[[], Any]]) -> None:
         self.observation = arrays.get("observation")
         self.acquired = arrays.get("acquired")
         self.kspace = arrays.get("kspace")
@@ -52,17 +52,23 @@ class Batch:
         self.image = arrays.get("image")
         self.target = arrays.get("target")
         self.label = arrays.get("label")
-        self.slice, self.number = slices, numbers
         self.result = result
-        self._paths = paths
+        self._scans, self._facts = scans, facts  # made when they are asked for: of many scans they take longer than the rest of a call
 
     @property
-    def path(self) -> list[str]:
-        """Made when it is asked for: texts of many scans take longer than the rest of a call."""
-        return self._paths()
+    def slice(self) -> Any:
+        return self._facts["slice"]()
+
+    @property
+    def path(self) -> Any:
+        return self._facts["path"]()
+
+    @property
+    def number(self) -> Any:
+        return self._facts["number"]()
 
     def __len__(self) -> int:
-        return len(self.slice)
+        return self._scans
 
 
 def _values_of(what: str, returned: Any, shape: tuple[int, ...]) -> Any:
@@ -80,6 +86,8 @@ def run(what: str, function: Callable[[Batch], Any], batch: Batch) -> None:
     """Calls it, and puts what it returns into the result, whose numbers it must all give."""
     batch.result[...] = np.nan
     returned = function(batch)
+    if returned is None and bool((batch.result != batch.result).all()):
+        raise TypeError(f"{what} returned None, and wrote nothing into batch.result; return the values, or write them there")
     if returned is None or returned is batch.result:
         return
     values = _values_of(what, returned, tuple(batch.result.shape))
@@ -98,7 +106,11 @@ def load(path: str) -> dict[str, Any]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    return {name: getattr(module, name) for name in RESULTS if callable(getattr(module, name, None))}
+    found = {name: getattr(module, name) for name in RESULTS if hasattr(module, name)}
+    for name, one in found.items():
+        if not callable(one):
+            raise TypeError(f"{name} in {path} is {type(one).__name__}; it must be a function of a batch")
+    return found
 
 
 # ---- the child -----------------------------------------------------------------------------------------------------
@@ -121,16 +133,25 @@ class Child:
             self.view = mmap.mmap(self.memory, ask["bytes"])
         arrays = {name: self.array(ask, name, *GIVEN[name]) for name in ask["at"] if name in GIVEN}
         result = self.array(ask, "result", np.float32, RESULTS[ask["what"]])
-        numbers = [np.array(ask[name], np.int64) for name in ("slice", "number")]
-        batch = Batch(arrays, result, numbers[0], lambda: list(ask["path"]), numbers[1])
+        facts: dict[str, Callable[[], Any]] = {
+            "slice": lambda: np.array(ask["slice"], np.int64),
+            "path": lambda: list(ask["path"]),
+            "number": lambda: np.array(ask["number"], np.int64),
+        }
+        batch = Batch(arrays, result, ask["scans"], facts)
         run(ask["what"], self.functions[ask["what"]], batch)
+
+
+FAULT = 1024  # bytes of a text, of which the last is a zero
 
 
 def text_of(error: BaseException) -> str:
     """One line: what was raised, and the last place in a file, which the child's text is not."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if os.path.exists(frame.filename)]
     place = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
-    return "".join(traceback.format_exception_only(type(error), error)).strip().replace("\n", "; ") + place
+    text = "".join(traceback.format_exception_only(type(error), error)).strip().replace("\n", "; ")
+    room = FAULT - 1 - len(place.encode("utf-8", "backslashreplace"))
+    return text.encode("utf-8", "backslashreplace")[:room].decode("utf-8", "ignore") + place
 
 
 def end_with_parent() -> None:
@@ -155,7 +176,8 @@ def main(path: str, line: int, memory: int) -> None:
         functions = load(path)
     except BaseException as error:  # noqa: B902: told by the program
         traceback.print_exc()
-        return reply(fault=text_of(error))
+        missing = "; install it there, or set L2SR_PYTHON to the Python that has it" if isinstance(error, ImportError) else ""
+        return reply(fault=text_of(error) + missing)
     child = Child(functions, memory)
     reply(functions=list(functions))
     for ask in lines:

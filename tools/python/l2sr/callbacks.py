@@ -17,6 +17,7 @@ from ._plugin import Batch
 from ._signals import keep, outside
 
 Function = Callable[[Batch], Any]
+_KEPT = 32  # arrays of a few sizes of batches
 Given = Union["Callbacks", str, "os.PathLike[str]", None]
 
 
@@ -51,6 +52,7 @@ class Callbacks:
         if self._cuda and convert is None:
             raise ValueError("cuda wants tensors of a library that knows CUDA; give convert, as torch.from_dlpack")
         self.name = "the program" if name is None else name
+        self._made: dict[tuple[Any, ...], Any] = {}  # tensors of the memory that is the same in every call
         functions = {"reconstruct": reconstruct, "metric": metric}
         self._calls = {what: self._call(what, one) for what, one in functions.items() if one is not None}
 
@@ -68,7 +70,7 @@ class Callbacks:
                     plugin.run(what, function, self._batch(what, given))
             except BaseException as error:  # noqa: B902: the library's code must not be left by it
                 keep(error)
-                text = plugin.text_of(error).encode("utf-8", "backslashreplace")[: binding.FAULT - 1]
+                text = plugin.text_of(error).encode("utf-8", "backslashreplace")
                 ctypes.memmove(given.fault, text + b"\0", len(text) + 1)
                 return 1
             return 0
@@ -77,8 +79,15 @@ class Callbacks:
 
     def _array(self, given: Any, address: int, kind: Any, axes: tuple[str, ...]) -> Any:
         shape = tuple(getattr(given, axis) for axis in axes)
-        array = Array(address, shape, kind, None, given.device if self._cuda else None, True)
-        return np.asarray(array) if self._convert is None else self._convert(array)
+        key = (address, given.device, shape, kind)
+        made = self._made.get(key)
+        if made is None:
+            if len(self._made) >= _KEPT:
+                self._made.clear()
+            array = Array(address, shape, kind, None, given.device if self._cuda else None, True)
+            made = np.asarray(array) if self._convert is None else self._convert(array)
+            self._made[key] = made
+        return made[...]
 
     def _batch(self, what: str, given: Any) -> Batch:
         arrays = {}
@@ -86,8 +95,13 @@ class Callbacks:
             if getattr(given, name):
                 arrays[name] = self._array(given, getattr(given, name), kind, axes)
         result = self._array(given, given.result, np.float32, plugin.RESULTS[what])
-        slices, numbers = (np.ctypeslib.as_array(one, (given.scans,)).astype(np.int64) for one in (given.slice, given.number))
-        return Batch(arrays, result, slices, lambda: [os.fsdecode(path) for path in given.path[: given.scans]], numbers)
+        scans = given.scans
+        facts: dict[str, Callable[[], Any]] = {
+            "slice": lambda: np.array(given.slice[:scans], np.int64),
+            "path": lambda: [os.fsdecode(path) for path in given.path[:scans]],
+            "number": lambda: np.array(given.number[:scans], np.int64),
+        }
+        return Batch(arrays, result, scans, facts)
 
 
 def callbacks_of(given: Given) -> Callbacks | None:
