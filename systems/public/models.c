@@ -1,6 +1,7 @@
 #include "systems/public/models.h"
 
 #include "engine/base/hash.h"
+#include "engine/base/log.h"
 #include "engine/files/part.h"
 #include "engine/files/store.h"
 
@@ -29,12 +30,23 @@ static int compare_names(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* NAME of "NAME.txt" beside which lies NAME.h5; NULL: it is another file. */
+/* What stands before the ending; NULL: it ends otherwise. */
+static const char *name_before(const char *entry, const char *ending, struct arena *arena) {
+  size_t length = strlen(entry), end = strlen(ending);
+  bool good = length > end && !strcmp(entry + length - end, ending);
+  return good ? arena_text(arena, "%.*s", (int)(length - end), entry) : NULL;
+}
+
+/* NAME of "NAME.txt" beside which lies NAME.h5; NULL: it is another file. One without the other is said. */
 static const char *model_of_entry(const char *folder, const char *entry, struct arena *arena) {
-  size_t length = strlen(entry);
-  if (length < 5 || strcmp(entry + length - 4, ".txt")) return NULL;
-  const char *name = arena_text(arena, "%.*s", (int)(length - 4), entry);
-  return file_is_there(arena_text(arena, "%s/%s.h5", folder, name)) ? name : NULL;
+  const char *card = name_before(entry, ".txt", arena), *network = name_before(entry, ".h5", arena);
+  const char *name = card ? card : network;
+  if (!name) return NULL;
+  const char *other = arena_text(arena, "%s/%s%s", folder, name, card ? ".h5" : ".txt");
+  if (file_is_there(other)) return card;
+  log_warning("%s/%s has no %s beside it, and is left out: there is no %s; install the program anew", folder, entry,
+              card ? "network" : "card", other);
+  return NULL;
 }
 
 bool models_list(const char *folder, struct arena *arena, const char *const **names, size_t *count,

@@ -16,6 +16,9 @@ find "$temp" -path '*/l2sr/scenes/*' ! -name '*.yaml' | grep . && complain "thes
 l2sr=$(find "$temp" -path '*/bin/l2sr' -type f)
 mkdir "$temp/elsewhere" && cd "$temp/elsewhere" || exit 1
 "$l2sr" models brain_x8_long >card 2>err && grep -q '^licence: ' card || complain "an installed network has no card: $(cat err)"
+rm "$(find "$temp" -name brain_x8_long_lbcs.txt)" "$(find "$temp" -name brain_x8_long_loupe.h5)"
+"$l2sr" models >list 2>err && grep -q 'brain_x8_long_lbcs.h5 has no card beside it' err &&
+  grep -q 'brain_x8_long_loupe.txt has no network beside it' err || complain "what is left of a network is not said: $(cat err)"
 "$l2sr" describe scene heuristics_128 >scene 2>err || complain "an installed scene is not found: $(cat err)"
 grep -q '^  size: 128' scene || complain "heuristics_128 is another scene"
 printf 'extends: heuristics_128\nworld: {seed: 7}\n' >own.yaml

@@ -69,6 +69,7 @@ tried=$((tried + 1))
 "$l2sr" compare packed/slices.csv whole/slices.csv --tolerance 0.02 >out 2>err || complain "half precision changes scores by more than 0.02"
 tried=$((tried + 1))
 [ "$(wc -c <packed_r.h5)" -lt "$(($(wc -c <run/reconstructor_1/best.h5) / 2))" ] || complain "a packed checkpoint is no smaller"
+refuse 2 'packed_r.h5 is there already; remove it, or name another file' models --pack run/reconstructor_1/best.h5 --output packed_r.h5
 refuse 1 'it holds no parameters of a network and no mask' models --pack results/zero/results.h5 --output none.h5
 refuse 2 'go together' models --pack packed_r.h5
 refuse 2 'is the checkpoint that is packed, which would be lost' models --pack packed_r.h5 --output packed_r.h5

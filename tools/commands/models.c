@@ -5,7 +5,6 @@
 
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/stat.h>
 
 static void print_row(struct arena *arena, const char *folder, const char *name, const char *card) {
   struct stat status = {0};
@@ -46,14 +45,14 @@ static bool show_card(struct call *call, const char *folder, struct error *error
   return !bad || fail_file(error, "the card cannot be printed");
 }
 
-/* A file is written beside it and takes its name: no device may have that, nor the checkpoint itself. */
+/* A file is written beside it and takes its name: no device may have that, nor the checkpoint itself, nor another file. */
 static bool check_output(const char *pack, const char *output, struct error *error) {
   struct stat from, to;
   if (stat(output, &to)) return true;
   if (!S_ISREG(to.st_mode)) return fail_usage(error, "--output %s is no file; name one that is to be written", output);
   if (!stat(pack, &from) && from.st_dev == to.st_dev && from.st_ino == to.st_ino)
     return fail_usage(error, "--output %s is the checkpoint that is packed, which would be lost; name another file", output);
-  return true;
+  return fail_usage(error, "--output %s is there already; remove it, or name another file", output);
 }
 
 static bool run_models(struct call *call, struct error *error) {
