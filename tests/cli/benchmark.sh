@@ -41,6 +41,8 @@ grep -q '^failed: bench/x4/broken/seed_7: ' out.second || { cp out.second out; c
 rows=$(grep -c ',done,' bench/benchmark.csv)
 tried=$((tried + 1))
 [ "$rows" = 4 ] && [ "$(grep -c ',failed,' bench/benchmark.csv)" = 1 ] || { cp bench/benchmark.csv out; complain "4 are done and 1 failed, not $rows"; }
+refuse 2 'bench/x4/random_zero_filled/seed_7 was made by other options than the suite has now' benchmark suite --output bench \
+  --set benchmark.methods=[random] --set acquisition.budget=6 --set benchmark.reconstructors=[zero_filled]
 touch done
 run "a suite that is done" sh -c "'$l2sr' benchmark suite --output bench --set benchmark.methods=[random,values]"
 tried=$((tried + 1))
@@ -66,6 +68,8 @@ no_part "the suite"
 refuse 2 "benchmark.settings is empty" benchmark x4 --output other
 refuse 2 "benchmark.methods has 'randon': there is no scene x4_randon, and no sampler of that name" \
   benchmark suite --output other --set 'benchmark.methods=[randon]'
+refuse 2 "benchmark.settings has 'x4' and 'other/x4', whose results would share the folder x4" \
+  benchmark suite --output other --set 'benchmark.settings=[x4,other/x4]'
 refuse 2 "benchmark.seeds has 'one'" benchmark suite --output other --set 'benchmark.seeds=[one]'
 refuse 2 "benchmark.seeds has '1' twice" benchmark suite --output other --set 'benchmark.seeds=[1,1]'
 refuse 2 "train.output is empty" benchmark suite

@@ -1,5 +1,6 @@
 /* Samplers by reconstructors by settings by seeds: trains and evaluates what a suite names, as processes of
  * this program, and makes one page of all. What is done stays done: the same command goes on. */
+#include "engine/base/hash.h"
 #include "engine/base/log.h"
 #include "engine/base/text.h"
 #include "engine/files/scene.h"
@@ -201,6 +202,17 @@ static bool add_seeds(struct suite *suite, struct cell made, struct error *error
   return true;
 }
 
+/* A setting's folder is called as its file. */
+static bool check_folders(const char *settings, struct error *error) {
+  char one[WORD_MOST], other[WORD_MOST];
+  while ((settings = option_next(settings, one, sizeof one)))
+    for (const char *rest = settings; (rest = option_next(rest, other, sizeof other));)
+      if (!strcmp(base_name(one), base_name(other)))
+        return fail_usage(error, "benchmark.settings has '%s' and '%s', whose results would share the folder %s; give one of the files another name",
+                          one, other, base_name(one));
+  return true;
+}
+
 static bool check_lists(const struct options *options, struct error *error) {
   const struct {
     const char *key, *list;
@@ -217,7 +229,7 @@ static bool check_lists(const struct options *options, struct error *error) {
     if (option_repeated(lists[i].list, word, sizeof word))
       return fail_usage(error, "benchmark.%s has '%s' twice; name each once", lists[i].key, word);
   }
-  return true;
+  return check_folders(options->benchmark.settings, error);
 }
 
 static bool read_suite(struct suite *suite, struct error *error) {
@@ -340,7 +352,20 @@ static void make_evaluation(struct suite *suite, struct cell *cell) {
 /* ---- what is done ---------------------------------------------------------------------------------------
  */
 
-/* Seconds stand in a file that says that the step is done. */
+/* What the cell's numbers follow from, of its options and of those of the reconstructor that it takes. */
+static uint32_t sum_of_options(const struct suite *suite, const struct cell *cell) {
+  uint32_t sum = cell->after ? sum_of_options(suite, cell->after) : 0;
+  for (size_t i = 0; i < option_table.count; i++) {
+    const struct option *row = &option_table.rows[i];
+    if (row->concerns == CONCERNS_PLACE || !strcmp(row->section, "benchmark")) continue;
+    const char *text = arena_text(suite->call->arena, "%s.%s=%s\n", row->section, row->name,
+                                  option_text(row, &cell->options, suite->call->arena));
+    sum = hash_crc(CRC_CASTAGNOLI, sum, text, strlen(text));
+  }
+  return sum;
+}
+
+/* Seconds stand in a file that says that the step is done, and after them the sum of the options that it was done by. */
 static bool read_done(const struct suite *suite, const struct cell *cell, const char *name, double *seconds) {
   struct error ignored;
   char line[64] = "";
@@ -354,7 +379,7 @@ static bool write_done(const struct suite *suite, const struct cell *cell, const
                        struct error *error) {
   struct text_file file;
   if (!file_create(&file, path_in(suite, cell, name), error)) return false;
-  fprintf(file.file, "%.3f\n", seconds);
+  fprintf(file.file, "%.3f %08x\n", seconds, (unsigned)sum_of_options(suite, cell));
   return file_commit(&file, error);
 }
 
@@ -367,13 +392,28 @@ static void note_part(const struct suite *suite, const struct cell *cell) {
   write_done(suite, cell, "seconds", before + cell->job.seconds, &ignored);
 }
 
-static void find_done(struct suite *suite) {
+static bool check_done(const struct suite *suite, const struct cell *cell, const char *name, struct error *error) {
+  struct error ignored;
+  char line[64] = "";
+  unsigned sum;
+  FILE *file = file_read(path_in(suite, cell, name), &ignored);
+  bool other = file && fgets(line, sizeof line, file) && sscanf(line, "%*f %x", &sum) == 1 && sum != sum_of_options(suite, cell);
+  if (file) fclose(file);
+  return !other || fail_usage(error, "%s was made by other options than the suite has now; name another --output, or remove it",
+                              cell->folder);
+}
+
+static bool find_done(struct suite *suite, struct error *error) {
   for (size_t i = 0; i < suite->cells; i++) {
     struct cell *cell = &suite->cell[i];
+    if (!check_done(suite, cell, "seconds", error) || !check_done(suite, cell, "trained", error) ||
+        !check_done(suite, cell, "evaluated", error))
+      return false;
     bool trained = !cell->scene || read_done(suite, cell, "trained", &cell->trained);
     if (trained && (!*cell->method || read_done(suite, cell, "evaluated", &cell->evaluated)))
       cell->state = CELL_DONE;
   }
+  return true;
 }
 
 /* ---- the queue ------------------------------------------------------------------------------------------
@@ -591,9 +631,9 @@ static bool run_benchmark(struct call *call, struct error *error) {
       !folder_hold(suite->folder, &held, error))
     return false;
   suite->end = seconds ? clock_seconds() + seconds : 0;
-  find_done(suite);
-  run_queue(suite);
-  bool good = finish(suite, error);
+  bool good = find_done(suite, error);
+  if (good) run_queue(suite);
+  good = good && finish(suite, error);
   if (held >= 0) close(held);
   return good;
 }
