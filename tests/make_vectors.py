@@ -7,7 +7,7 @@ import h5py
 import numpy as np
 
 from ddqn_vectors import ddqn
-from solver_vectors import solvers
+from solver_vectors import grids, solvers
 
 
 def centred(transform, x):
@@ -93,4 +93,5 @@ if __name__ == "__main__":
     acquisition(f"{folder}/acquisition_64.h5", 64, 1, 1000)
     metrics(f"{folder}/metrics_50.h5", 50, 3)
     solvers(f"{folder}/solvers_32.h5", 32, 3, 0.01, 40)
+    grids(f"{folder}/solvers_odd.h5", [("lines", 45, 33), ("lines", 37, 34), ("points", 23, 31), ("spokes", 31, 31)], 0.01, 20)
     ddqn(f"{folder}/ddqn_32.h5")

@@ -179,15 +179,47 @@ def coil_images(n, coils, rng):
     return maps.astype(np.complex64), forward(maps * image) + noise
 
 
+def mask_of(geometry, h, w, rng):
+    """Its actions, and its cells."""
+    if geometry == "lines":
+        lines = np.zeros(w, np.uint8)
+        lines[rng.choice(w, w // 4, replace=False)] = 1
+        lines[w // 2 - 3:w // 2 + 2] = 1
+        return lines, np.broadcast_to(lines, (h, w))
+    if geometry == "points":
+        points = (rng.random((h, w)) < 0.25).astype(np.uint8)
+        points[h // 2 - 5:h // 2 + 5, w // 2 - 5:w // 2 + 5] = 1
+        return points, points
+    spokes = (np.arange(w) % 4 == 0).astype(np.uint8)
+    return spokes, spoke_cells(w, spokes)
+
+
 def masks(n, rng):
-    lines = np.zeros(n, np.uint8)
-    lines[rng.choice(n, n // 4, replace=False)] = 1
-    lines[n // 2 - 3:n // 2 + 2] = 1
-    points = (rng.random((n, n)) < 0.25).astype(np.uint8)
-    points[n // 2 - 5:n // 2 + 5, n // 2 - 5:n // 2 + 5] = 1
-    spokes = (np.arange(n) % 4 == 0).astype(np.uint8)
-    return {"lines": (lines, np.broadcast_to(lines, (n, n))), "spokes": (spokes, spoke_cells(n, spokes)),
-            "points": (points, points)}
+    made = {geometry: mask_of(geometry, n, n, rng) for geometry in ("lines", "points", "spokes")}
+    return {geometry: made[geometry] for geometry in ("lines", "spokes", "points")}
+
+
+def zero_filled(problem, weight, iterations):
+    return problem.right()
+
+
+def grids(path, rows, weight, iterations):
+    """Images of sides of odd and prime factors, a group "geometry_HxW" each."""
+    with h5py.File(path, "w") as f:
+        f.attrs["note"] = "made by tests/make_vectors.py"
+        f.attrs["weight"], f.attrs["iterations"] = weight, iterations
+        for geometry, h, w in rows:
+            rng = np.random.default_rng(h * w)
+            y, x = np.mgrid[0:h, 0:w]
+            y, x = y / h - 0.5, x / w - 0.5
+            image = (((x / 0.4) ** 2 + (y / 0.3) ** 2 < 1) * (0.6 + 0.2 * np.cos(20 * x)) + 0.1 * rng.random((h, w)))
+            image = image.astype(np.float32)
+            mask, cells = mask_of(geometry, h, w, rng)
+            group = f.create_group(f"{geometry}_{h}x{w}")
+            group["image"], group["mask"] = image, mask
+            problem = Problem(forward(image.astype(float))[None], np.ones((1, h, w)), cells)
+            for solve in (zero_filled, cg_sense, tv, wavelet):
+                group[solve.__name__] = np.abs(solve(problem, weight, iterations)).astype(np.float32)
 
 
 def solvers(path, n, coils, weight, iterations):

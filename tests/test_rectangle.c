@@ -11,10 +11,12 @@
 #include "systems/sampling/geometry.h"
 #include "systems/sampling/mask_file.h"
 #include "systems/scan/systems.h"
+#include "systems/scan/transform.h"
 #include "tests/scans.h"
 
 #include <complex.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Sides below the option's range keep the tests small. */
@@ -194,6 +196,7 @@ static void scans_are_observed_on_rectangles(void **state) {
               {GEOMETRY_LINES, {37, 34}, "low_bias"}, /* lengths that clFFT does not take */
               {GEOMETRY_POINTS, {24, 36}, "random"},
               {GEOMETRY_POINTS, {23, 31}, "random"},
+              {GEOMETRY_SPOKES, {31, 31}, "random"},
               {GEOMETRY_POINTS, {64, 32}, "variable_density"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     struct scene scene;
@@ -235,6 +238,102 @@ static void large_planes_are_observed(void **state) {
     check_image(&scene, 0);
     close_scene(&scene);
   }
+}
+
+/* ---- images that are solved for ------------------------------------------------------------------------- */
+
+/* What tests/solver_vectors.py has of a grid. */
+struct odd {
+  enum acquisition_geometry geometry;
+  struct option_sides sides;
+  const char *name;
+};
+
+static void read_odd(const struct odd *odd, const char *name, enum store_type type, size_t count, void *to) {
+  struct arena *arena = arena_open();
+  struct store *store;
+  struct error error;
+  assert_good(store_open(&store, arena_text(arena, "%s/solvers_odd.h5", getenv("L2SR_TEST_DATA")), &error), &error);
+  assert_good(store_read_known(store, arena_text(arena, "%s/%s", odd->name, name), type, count, to, &error), &error);
+  store_close(store);
+  arena_close(arena);
+}
+
+enum { ODD_MOST = 45 * 33 };
+
+static void open_odd(struct scene *scene, struct device *device, const struct odd *odd, uint32_t method) {
+  static float image[ODD_MOST];
+  static uint8_t mask[ODD_MOST];
+  const uint32_t slice = 0;
+  const float range = 1;
+  struct error error;
+  plan_sides(scene, odd->geometry, odd->sides, 4, "base");
+  const struct scan_shape *shape = &scene->acquisition.shape;
+  scene->options.reconstruct.method = method;
+  scene->options.reconstruct.weight = 0.01;
+  scene->options.reconstruct.iterations = 20;
+  scene->options.reconstruct.shifts = false;
+  struct simulation_plan plan = {.slices = 1, .envs = 1, .images = IMAGES_AT_END, .metrics = "ssim,nmse"};
+  assert_good(simulation_open(&scene->simulation, device, &scene->options, &plan, &error), &error);
+  struct world *world = scene->simulation.world;
+  read_odd(odd, "image", STORE_F32, scan_shape_pixels(shape), image);
+  read_odd(odd, "mask", STORE_U8, shape->actions, mask);
+  support_put(world, SLICE_image, 0, 1, image);
+  support_put(world, SLICE_data_range, 0, 1, &range);
+  support_put(world, SLICE_order, 0, 1, &slice);
+  assert_good(transform_rows(world, 0, 1, &error), &error);
+  support_put(world, ENV_slice, 0, 1, &slice);
+  support_put(world, ENV_mask, 0, 1, mask);
+  world_set_rows(world, TABLE_ENV, 1);
+}
+
+/* What a scan does at its end. */
+static void finish_odd(struct scene *scene) {
+  struct error error;
+  assert_good(schedule_prepare(&scene->simulation.finish, scene->simulation.kernels, &error), &error);
+  schedule_run(&scene->simulation.finish, scene->simulation.world);
+  assert_good(device_finish(scene->simulation.device, &error), &error);
+}
+
+static void check_odd(struct scene *scene, const struct odd *odd, const char *method) {
+  static float found[ODD_MOST], expected[ODD_MOST], image[ODD_MOST];
+  struct world *world = scene->simulation.world;
+  size_t pixels = scan_shape_pixels(&scene->acquisition.shape);
+  double off = 0, size = 0, gap = 0, power = 0;
+  float nmse, ssim;
+  read_odd(odd, method, STORE_F32, pixels, expected);
+  support_get(world, ENV_reconstruction, 0, 1, found);
+  support_get(world, SLICE_image, 0, 1, image);
+  support_get(world, ENV_nmse, 0, 1, &nmse);
+  support_get(world, ENV_ssim, 0, 1, &ssim);
+  for (size_t i = 0; i < pixels; i++) {
+    off += pow((double)found[i] - (double)expected[i], 2), size += pow(expected[i], 2);
+    gap += pow((double)expected[i] - (double)image[i], 2), power += pow(image[i], 2);
+  }
+  /* Of one coil, all that conjugate gradients find after two steps is what rounding left where nothing is acquired, over the weight. */
+  double bound = strcmp(method, "cg_sense") ? 5e-6 : 2e-5;
+  if (!(sqrt(off / size) <= bound)) fail_msg("%s of %s is %.3g off", method, odd->name, sqrt(off / size));
+  assert_true(fabs(gap / power / (double)nmse - 1) < 1e-4 && ssim > 0.2f && ssim < 1);
+}
+
+static void images_of_odd_grids_are_solved_for(void **state) {
+  static const struct odd rows[] = {{GEOMETRY_LINES, {45, 33}, "lines_45x33"},
+                                    {GEOMETRY_LINES, {37, 34}, "lines_37x34"},
+                                    {GEOMETRY_POINTS, {23, 31}, "points_23x31"},
+                                    {GEOMETRY_SPOKES, {31, 31}, "spokes_31x31"}};
+  static const struct {
+    uint32_t method;
+    const char *name;
+  } methods[] = {{RECONSTRUCT_ZERO_FILLED, "zero_filled"}, {RECONSTRUCT_CG_SENSE, "cg_sense"}, {RECONSTRUCT_TV, "tv"},
+                 {RECONSTRUCT_WAVELET, "wavelet"}};
+  for (size_t row = 0; row < sizeof rows / sizeof *rows; row++)
+    for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
+      struct scene scene;
+      open_odd(&scene, *state, &rows[row], methods[m].method);
+      finish_odd(&scene);
+      check_odd(&scene, &rows[row], methods[m].name);
+      close_scene(&scene);
+    }
 }
 
 /* ---- trainings and results ----------------------------------------------------------------------------- */
@@ -464,6 +563,7 @@ int main(void) {
       cmocka_unit_test(actions_are_of_both_sides),        cmocka_unit_test(what_wants_a_square_says_so),
       cmocka_unit_test(densities_end_at_both_edges),      cmocka_unit_test(masks_of_files_have_both_sides),
       cmocka_unit_test(sides_are_said_and_read_again),    cmocka_unit_test(scans_are_observed_on_rectangles), cmocka_unit_test(large_planes_are_observed),
+      cmocka_unit_test(images_of_odd_grids_are_solved_for),
       cmocka_unit_test(measured_kspace_is_of_both_sides), cmocka_unit_test(environments_have_both_sides),
       cmocka_unit_test(methods_train_on_rectangles)};
   return cmocka_run_group_tests(tests, support_open_transforms, support_close_transforms);
