@@ -11,7 +11,7 @@ static const struct component_desc components[] = {
 
 static const char *const table_names[] = {"SCENE", "SLICE", "ENV", "ROLLOUT", "STATE", "EPOCH", "PAIR", "BATCH", "CANDIDATE",
                                           "RECONSTRUCTOR", "POLICY", "SAMPLER", "TARGET"};
-static const char *const shape_names[] = {"1", "H", "W", "A", "HxW", "CxHxW", "IxHxW", "WxL", "T", "AxC"};
+static const char *const shape_names[] = {"1", "H", "W", "A", "HxW", "CxHxW", "MxHxW", "IxHxW", "WxL", "T", "AxC"};
 _Static_assert(sizeof table_names / sizeof *table_names == TABLE_COUNT, "a name for every table");
 _Static_assert(sizeof shape_names / sizeof *shape_names == SHAPE_COUNT, "a name for every shape");
 

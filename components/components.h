@@ -24,7 +24,7 @@ enum table {
 };
 
 /* Elements a row: the scene gives H, W and A (components/scan_shape.h), AC, the cells of all actions, I, the channels of
- * the reconstructor's input, and T, the tiles of its loss; the data give C, the most coils of a slice; L is W + 1. Columns
+ * the reconstructor's input, and T, the tiles of its loss; the data give C, the most coils of a slice; M, those of all sets of maps; L is W + 1. Columns
  * of W that are of actions are those of lines. */
 enum shape {
   SHAPE_ONE,
@@ -33,6 +33,7 @@ enum shape {
   SHAPE_A,
   SHAPE_HW,
   SHAPE_CHW,
+  SHAPE_MHW,
   SHAPE_IHW,
   SHAPE_WL,
   SHAPE_T,
@@ -69,8 +70,8 @@ enum shape {
     "the file's own k-space of every coil, cropped to the image, as kspace; coils that it lacks are unused") \
   X(SLICE, coil_hybrid, C64, CHW, SCENE,                                                                     \
     "its columns transformed, where whole lines are observed: [coil][frequency][row]; 0 is the centre line") \
-  X(SLICE, maps, C64, CHW, SCENE,                                                                            \
-    "coil sensitivities: the slice's image is the sum of conj(map) times coil image; 1 where there is one coil") \
+  X(SLICE, maps, C64, MHW, SCENE,                                                                            \
+    "coil sensitivities, set after set: the slice's image is the sum of conj(map) times coil image; 1 where there is one coil") \
   X(SLICE, coils, U32, ONE, SCENE, "how many coils it has")                                                  \
   X(SLICE, unit, F32, ONE, SCENE, "power of two near the image's deviation: F16 keeps digits")               \
   X(SLICE, mean, F32, ONE, SCENE, "mean of image")                                                           \

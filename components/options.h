@@ -86,6 +86,9 @@ enum option_concern {
   X(coils, F64, threshold, "0.001", 0, 1, NULL,                                                              \
     "ESPIRiT: kernels are kept whose singular value is above its root times the largest", CONCERNS_TEST)     \
   X(coils, F64, crop, "0.8", 0, 1, NULL, "ESPIRiT: maps are 0 where their eigenvalue is below", CONCERNS_TEST) \
+  X(coils, U32, sets, "1", 1, 2, NULL,                                                                       \
+    "ESPIRiT: sets of maps. 2: where the object is larger than the field of view, or coils have moved, a pixel is of two; "\
+    "images of both sets become one by root-sum-of-squares", CONCERNS_TEST)                                  \
   X(coils, CHOICE, combine, "rss", 0, 0, "rss|maps",                                                         \
     "how coil images become one, of the truth and of observations alike: root-sum-of-squares, or the "       \
     "magnitude of the sum of conj(map) times coil image over the sum of squared maps", CONCERNS_TEST)        \

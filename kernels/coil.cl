@@ -68,22 +68,32 @@ coil_scale(__global float2 *restrict coil_kspace, __global const float *restrict
   for (uint i = (uint)get_local_id(0); i < count; i += GROUP) coil_kspace[(size_t)row * count + i] *= scale;
 }
 
-/* The magnitude of the sum of conj(map) times coil image over the sum of squared maps, `factor` times, for a slice's image;
- * 0 where no coil sees anything. Coil images [coil][height][width] have the centre at the start. A row is a pixel. */
-__kernel void coil_join(__global const float2 *restrict planes, __global const float2 *restrict maps,
-                        __global float *restrict image, uint slice, uint most, uint coils, uint height, uint width,
-                        float factor, uint rows) {
-  uint row = (uint)get_global_id(0);
-  if (row >= rows) return;
-  uint x = (row % width + width - width / 2u) % width, y = (row / width + height - height / 2u) % height;
+/* What coils see of a pixel through a set of maps. */
+INLINE float joined_coils(__global const float2 *planes, __global const float2 *maps, uint coils, uint pixels) {
   float2 sum = (float2)(0.0f, 0.0f);
   float square = 0.0f;
   for (uint coil = 0u; coil < coils; coil++) {
-    float2 map = maps[((size_t)slice * most + coil) * rows + row], value = planes[(coil * height + y) * width + x];
+    float2 map = maps[(size_t)coil * pixels], value = planes[(size_t)coil * pixels];
     sum += (float2)(map.x * value.x + map.y * value.y, map.x * value.y - map.y * value.x);
     square += map.x * map.x + map.y * map.y;
   }
-  image[(size_t)slice * rows + row] = square > 0.0f ? factor * sqrt(sum.x * sum.x + sum.y * sum.y) / square : 0.0f;
+  return square > 0.0f ? sqrt(sum.x * sum.x + sum.y * sum.y) / square : 0.0f;
+}
+
+/* The magnitude of the sum of conj(map) times coil image over the sum of squared maps, `factor` times, for a slice's image;
+ * 0 where no coil sees anything; of several sets of maps the root of the sum of squares. Coil images [coil][height][width] have the centre at the start. A row is a pixel. */
+__kernel void coil_join(__global const float2 *restrict planes, __global const float2 *restrict maps,
+                        __global float *restrict image, uint slice, uint most, uint coils, uint height, uint width,
+                        float factor, uint sets, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  uint x = (row % width + width - width / 2u) % width, y = (row / width + height - height / 2u) % height;
+  float all = 0.0f;
+  for (uint set = 0u; set < sets; set++) {
+    float one = joined_coils(planes + y * width + x, maps + ((size_t)slice * sets + set) * most * rows + row, coils, rows);
+    all = set ? sqrt(all * all + one * one) : one;
+  }
+  image[(size_t)slice * rows + row] = factor * all;
 }
 
 /* ---- simulated coils -------------------------------------------------------------------------------------- */

@@ -103,18 +103,21 @@ void coil_join_reference(const struct host_args *args) {
   size_t slice = args->value[3].u, most = args->value[4].u, coils = args->value[5].u, height = args->value[6].u,
          width = args->value[7].u;
   const float *planes = args->in[0], *maps = args->in[1];
-  for (size_t i = 0; i < height * width; i++) {
-    size_t x = (i % width + width - width / 2) % width, y = (i / width + height - height / 2) % height;
+  size_t sets = args->value[9].u;
+  for (size_t i = 0; i < height * width * sets; i++) {
+    size_t set = i % sets, pixel = i / sets;
+    size_t x = (pixel % width + width - width / 2) % width, y = (pixel / width + height - height / 2) % height;
+    float *image = (float *)args->out[2] + slice * height * width + pixel;
     double re = 0, im = 0, square = 0;
     for (size_t coil = 0; coil < coils; coil++) {
-      const float *map = maps + 2 * ((slice * most + coil) * height * width + i);
+      const float *map = maps + 2 * (((slice * sets + set) * most + coil) * height * width + pixel);
       const float *value = planes + 2 * ((coil * height + y) * width + x);
       re += (double)map[0] * (double)value[0] + (double)map[1] * (double)value[1];
       im += (double)map[0] * (double)value[1] - (double)map[1] * (double)value[0];
       square += (double)map[0] * (double)map[0] + (double)map[1] * (double)map[1];
     }
-    ((float *)args->out[2])[slice * height * width + i] =
-        (float)(square > 0 ? (double)args->value[8].f * hypot(re, im) / square : 0);
+    double one = square > 0 ? (double)args->value[8].f * hypot(re, im) / square : 0;
+    *image = (float)(set ? hypot((double)*image, one) : one);
   }
 }
 
@@ -123,7 +126,8 @@ void coil_join_prepare(struct host_args *args, struct random *random) {
   float *maps = (float *)args->in[1];
   for (uint32_t divisor = 2; divisor <= 13; divisor++)
     if (rows % divisor == 0) width = divisor;
-  args->value[3].u = random_u32(random) % 3;
+  args->value[9].u = 1 + random_u32(random) % 2;
+  args->value[3].u = random_u32(random) % (4 - args->value[9].u);
   args->value[4].u = 3;
   args->value[5].u = 1 + random_u32(random) % 3;
   args->value[6].u = rows / width;

@@ -155,11 +155,11 @@ INLINE float2 phase_of(const float2 *vector, __global const float2 *reference, u
 }
 
 /* `sets` orthogonal vectors after 30 steps from the first unit vectors, each step normalised from the last vector back: the
- * last is the first map, as in BART. Maps are [set][slices][most][height][width], of slices from `first` on; the map of
+ * last is the first map, as in BART. Maps are [slice][set][most][height][width], of slices from `first` on; the map of
  * an eigenvalue below `crop` is 0. A row is a pixel of pixels from `start` on, slice after slice. */
 __kernel void espirit_solve(__global const float2 *restrict lines, __global const float2 *restrict reference,
                             __global float2 *restrict matrix, __global float2 *restrict maps, uint coils,
-                            uint kernel_side, uint sets, uint slices, uint most, uint first, uint height, uint width,
+                            uint kernel_side, uint sets, uint most, uint first, uint height, uint width,
                             uint start, float crop, uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
@@ -184,7 +184,7 @@ __kernel void espirit_solve(__global const float2 *restrict lines, __global cons
   for (uint s = 0u; s < sets; s++) {
     float2 turn = phase_of(vector[s], reference + (size_t)slice * coils, coils);
     if (value[s] < crop) turn = (float2)(0.0f, 0.0f);
-    size_t place = ((size_t)(sets - 1u - s) * slices + first + slice) * most;
+    size_t place = ((size_t)(first + slice) * sets + sets - 1u - s) * most;
     for (uint c = 0u; c < coils; c++) maps[(place + c) * pixels + pixel] = times(vector[s][c], turn);
   }
 }
@@ -216,7 +216,7 @@ INLINE float2 product_of(__local const float2 *one, __local const float2 *other)
  * local memory. A row is TOGETHER pixels, of `pixels` from `start` on. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 espirit_solve_few(__global const float2 *restrict lines, __global const float2 *restrict reference,
-                  __global float2 *restrict maps, uint coils, uint kernel_side, uint sets, uint slices, uint most,
+                  __global float2 *restrict maps, uint coils, uint kernel_side, uint sets, uint most,
                   uint first, uint height, uint width, uint pixels, float crop, uint rows) {
   __local float2 shared[SETS_MOST][GROUP];
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), coil = item % FEW, start = item - coil;
@@ -266,7 +266,7 @@ espirit_solve_few(__global const float2 *restrict lines, __global const float2 *
     for (uint c = 0u; c < coils; c++) sum += conj_times(shared[s][start + c], reference[(size_t)slice * coils + c]);
     float size = sqrt(sum.x * sum.x + sum.y * sum.y);
     float2 phase = value[s] < crop ? (float2)(0.0f, 0.0f) : size > 0.0f ? sum / size : (float2)(1.0f, 0.0f);
-    size_t place = ((size_t)(sets - 1u - s) * slices + first + slice) * most;
+    size_t place = ((size_t)(first + slice) * sets + sets - 1u - s) * most;
     if (coil < coils) maps[(place + coil) * area + pixel] = times(own[s], phase);
   }
 }

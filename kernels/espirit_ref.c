@@ -109,9 +109,9 @@ struct pixel {
 };
 
 static void fill_pixel(const struct host_args *args, size_t row, struct pixel *pixel) {
-  size_t coils = args->value[4].u, side = args->value[5].u, height = args->value[10].u,
-         width = args->value[11].u;
-  size_t entries = coils * (coils + 1) / 2, count = 2 * side - 1, place = args->value[12].u + row;
+  size_t coils = args->value[4].u, side = args->value[5].u, height = args->value[9].u,
+         width = args->value[10].u;
+  size_t entries = coils * (coils + 1) / 2, count = 2 * side - 1, place = args->value[11].u + row;
   size_t slice = place / (height * width), y = place / width % height;
   long x = (long)(place % width) - (long)(width / 2);
   *pixel = (struct pixel){.coils = coils, .sets = args->value[6].u};
@@ -151,11 +151,11 @@ static void step(struct pixel *pixel) {
 }
 
 void espirit_solve_reference(const struct host_args *args) {
-  size_t coils = args->value[4].u, slices = args->value[7].u, most = args->value[8].u,
-         first = args->value[9].u, pixels = (size_t)args->value[10].u * args->value[11].u;
+  size_t coils = args->value[4].u, most = args->value[7].u, first = args->value[8].u,
+         pixels = (size_t)args->value[9].u * args->value[10].u;
   struct pixel pixel = {0};
   for (size_t i = 0; i < args->rows; i++) {
-    size_t place = args->value[12].u + i, slice = place / pixels;
+    size_t place = args->value[11].u + i, slice = place / pixels;
     fill_pixel(args, i, &pixel);
     for (size_t s = 0; s < pixel.sets; s++) pixel.vector[s][s] = 1;
     for (int k = 0; k < STEPS; k++) step(&pixel);
@@ -163,8 +163,8 @@ void espirit_solve_reference(const struct host_args *args) {
       double complex sum = 0;
       for (size_t c = 0; c < coils; c++) sum += conj(pixel.vector[s][c]) * at(args->in[1], slice * coils + c);
       double complex factor = cabs(sum) > 0 ? sum / cabs(sum) : 1;
-      if (pixel.value[s] < (double)args->value[13].f) factor = 0;
-      size_t plane = ((pixel.sets - 1 - s) * slices + first + slice) * most;
+      if (pixel.value[s] < (double)args->value[12].f) factor = 0;
+      size_t plane = ((first + slice) * pixel.sets + pixel.sets - 1 - s) * most;
       for (size_t c = 0; c < coils; c++)
         put(args->out[3], (plane + c) * pixels + place % pixels, factor * pixel.vector[s][c]);
     }
@@ -175,12 +175,12 @@ enum { PIXELS_A_GROUP = 4 };
 
 /* As espirit_solve; matrices are not kept. */
 void espirit_solve_few_reference(const struct host_args *args) {
-  size_t pixels = args->value[11].u, rows = args->rows * PIXELS_A_GROUP, coils = args->value[3].u;
+  size_t pixels = args->value[10].u, rows = args->rows * PIXELS_A_GROUP, coils = args->value[3].u;
   struct host_args whole = {.in = {args->in[0], args->in[1]}, .rows = rows < pixels ? rows : pixels};
   whole.out[2] = calloc(coils * (coils + 1) * whole.rows, 2 * sizeof(float));
   whole.out[3] = args->out[2];
-  for (int v = 0; v < 8; v++) whole.value[4 + v] = args->value[3 + v];
-  whole.value[13] = args->value[12];
+  for (int v = 0; v < 7; v++) whole.value[4 + v] = args->value[3 + v];
+  whole.value[12] = args->value[11];
   if (whole.out[2]) espirit_solve_reference(&whole);
   free(whole.out[2]);
 }
@@ -219,33 +219,30 @@ void espirit_rows_prepare(struct host_args *args, struct random *random) {
 }
 
 void espirit_solve_prepare(struct host_args *args, struct random *random) {
-  uint32_t coils = 1 + random_u32(random) % 3, pixels, start = random_u32(random) % 5;
+  uint32_t coils = 1 + random_u32(random) % 3;
   args->value[4].u = coils;
   args->value[5].u = 1 + random_u32(random) % 3;
   args->value[6].u = coils > 1 ? 1 + random_u32(random) % 2 : 1;
-  args->value[8].u = 3;
-  args->value[9].u = random_u32(random) % 2;
-  args->value[10].u = 4 + random_u32(random) % 3;
-  args->value[11].u = 5 + random_u32(random) % 3;
-  pixels = args->value[10].u * args->value[11].u;
-  args->value[7].u = args->value[9].u + (start + (uint32_t)args->rows + pixels - 1) / pixels;
-  args->value[12].u = start;
-  args->value[13].f = random_u32(random) % 3 ? 0.0f : 1e9f;
-}
-
-/* The last group has a pixel less than others. */
-void espirit_solve_few_prepare(struct host_args *args, struct random *random) {
-  uint32_t pixels = (uint32_t)args->rows * PIXELS_A_GROUP - 1, coils = 1 + random_u32(random) % 3;
-  args->value[3].u = coils;
-  args->value[4].u = 1 + random_u32(random) % 3;
-  args->value[5].u = coils > 1 ? 1 + random_u32(random) % 2 : 1;
   args->value[7].u = 3;
   args->value[8].u = random_u32(random) % 2;
   args->value[9].u = 4 + random_u32(random) % 3;
   args->value[10].u = 5 + random_u32(random) % 3;
-  args->value[6].u = args->value[8].u + (pixels + args->value[9].u * args->value[10].u - 1) / (args->value[9].u * args->value[10].u);
-  args->value[11].u = pixels;
+  args->value[11].u = random_u32(random) % 5;
   args->value[12].f = random_u32(random) % 3 ? 0.0f : 1e9f;
+}
+
+/* The last group has a pixel less than others. */
+void espirit_solve_few_prepare(struct host_args *args, struct random *random) {
+  uint32_t coils = 1 + random_u32(random) % 3;
+  args->value[3].u = coils;
+  args->value[4].u = 1 + random_u32(random) % 3;
+  args->value[5].u = coils > 1 ? 1 + random_u32(random) % 2 : 1;
+  args->value[6].u = 3;
+  args->value[7].u = random_u32(random) % 2;
+  args->value[8].u = 4 + random_u32(random) % 3;
+  args->value[9].u = 5 + random_u32(random) % 3;
+  args->value[10].u = (uint32_t)args->rows * PIXELS_A_GROUP - 1;
+  args->value[11].f = random_u32(random) % 3 ? 0.0f : 1e9f;
 }
 
 void espirit_seen_reference(const struct host_args *args) {

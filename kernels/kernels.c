@@ -45,6 +45,12 @@ extern const struct source kernel_sources[]; /* made at build time from the .cl 
    IN(C64, "phase", SHARED, W),         IN(C64, "column_phase", SHARED, H), INOUT(C64, "work", ENV, CHW),     \
    OUT(REAL, "magnitude", ENV, HW),     OUT(F32, "magnitude_mean", ENV, ONE),                                \
    OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "most"),              VALUE(U32, "scans")}
+#define OBSERVE_SETS_ARGS                                                                                    \
+  {IN(U32, "slice", ENV, ONE),          IN(U8, "mask", ENV, A),          IN(U32, "coils", SLICE, ONE),       \
+   IN(C64, "coil_kspace", SLICE, CHW),  IN(C64, "maps", SLICE, CHW),     IN(U32, "cells", SHARED, HW),        \
+   IN(C64, "phase", SHARED, W),         IN(C64, "column_phase", SHARED, H), INOUT(C64, "work", ENV, CHW),     \
+   OUT(REAL, "magnitude", ENV, HW),     OUT(F32, "magnitude_mean", ENV, ONE),                                \
+   OUT(F32, "magnitude_std", ENV, ONE), VALUE(U32, "most"),              VALUE(U32, "scans"), VALUE(U32, "sets")}
 
 #define PAIR_ARGS                                                                                            \
   IN(U32, "slice", ENV, ONE), IN(F32, "reconstruction", ENV, HW), IN(F32, "image", SLICE, HW),               \
@@ -184,7 +190,7 @@ static const struct kernel_desc rows[] = {
     {"observe_coils_fft", "observe.cl", "the same by two-factor transforms", LAUNCH_GROUP, 256,
      OBSERVE_COILS_ARGS, observe_coils_reference, observe_coils_prepare, observe_cells_fft_fits, 3e-6},
     {"observe_maps_direct", "observe.cl", "single cells of all coils, combined by maps, by sums", LAUNCH_GROUP, 64,
-     OBSERVE_MAPS_ARGS, observe_maps_reference, observe_maps_prepare, NULL, 1e-5},
+     OBSERVE_SETS_ARGS, observe_sets_reference, observe_sets_prepare, NULL, 1e-5},
     {"observe_maps_fft", "observe.cl", "the same by two-factor transforms", LAUNCH_GROUP, 256,
      OBSERVE_MAPS_ARGS, observe_maps_reference, observe_maps_prepare, observe_cells_fft_fits, 1e-5},
     {"image_normalise", "image.cl", "mean, deviation, peak and unit of a slice", LAUNCH_GROUP, 256,
@@ -245,7 +251,8 @@ static const struct kernel_desc rows[] = {
      coil_mix_reference, coil_mix_prepare, NULL, 1e-6},
     {"coil_join", "coil.cl", "coil images combined by maps", LAUNCH_ITEM, 64,
      {IN(C64, "planes", ENV, HW), IN(C64, "maps", SLICE, CHW), INOUT(F32, "image", SLICE, HW), VALUE(U32, "slice"),
-      VALUE(U32, "most"), VALUE(U32, "coils"), VALUE(U32, "height"), VALUE(U32, "width"), VALUE(F32, "factor")},
+      VALUE(U32, "most"), VALUE(U32, "coils"), VALUE(U32, "height"), VALUE(U32, "width"), VALUE(F32, "factor"),
+      VALUE(U32, "sets")},
      coil_join_reference, coil_join_prepare, NULL, 1e-5},
     {"coil_simulate", "coil.cl", "images of simulated coils", LAUNCH_ITEM, 64,
      {IN(F32, "image", SLICE, HW), IN(F32, "unit", SLICE, ONE), IN(C64, "maps", ENV, ONE), OUT(C64, "planes", ENV, ONE),
@@ -273,8 +280,7 @@ static const struct kernel_desc rows[] = {
      espirit_rows_reference, espirit_rows_prepare, NULL, 1e-6},
     {"espirit_solve", "espirit.cl", "coil sensitivities: first eigenvectors at every pixel", LAUNCH_ITEM, 64,
      {IN(C64, "lines", ENV, HW), IN(C64, "reference", ENV, HW), INOUT(C64, "matrix", ENV, HW),
-      INOUT(C64, "maps", SLICE, CHW), VALUE(U32, "coils"), VALUE(U32, "kernel_side"), VALUE(U32, "sets"),
-      VALUE(U32, "slices"), VALUE(U32, "most"), VALUE(U32, "first"), VALUE(U32, "height"), VALUE(U32, "width"),
+      INOUT(C64, "maps", SLICE, CHW), VALUE(U32, "coils"), VALUE(U32, "kernel_side"), VALUE(U32, "sets"), VALUE(U32, "most"), VALUE(U32, "first"), VALUE(U32, "height"), VALUE(U32, "width"),
       VALUE(U32, "start"), VALUE(F32, "crop")},
      espirit_solve_reference, espirit_solve_prepare, NULL, 1e-4},
     {"espirit_seen", "espirit.cl", "slices of which some map is not 0", LAUNCH_GROUP, 64,
@@ -283,7 +289,7 @@ static const struct kernel_desc rows[] = {
      espirit_seen_reference, espirit_seen_prepare, NULL, 0},
     {"espirit_solve_few", "espirit.cl", "coil vectors of a pixel's matrix, of 16 coils at most", LAUNCH_GROUP, 64,
      {IN(C64, "lines", ENV, HW), IN(C64, "reference", ENV, HW), INOUT(C64, "maps", SLICE, CHW), VALUE(U32, "coils"),
-      VALUE(U32, "kernel_side"), VALUE(U32, "sets"), VALUE(U32, "slices"), VALUE(U32, "most"), VALUE(U32, "first"),
+      VALUE(U32, "kernel_side"), VALUE(U32, "sets"), VALUE(U32, "most"), VALUE(U32, "first"),
       VALUE(U32, "height"), VALUE(U32, "width"), VALUE(U32, "pixels"), VALUE(F32, "crop")},
      espirit_solve_few_reference, espirit_solve_few_prepare, NULL, 1e-4},
     {"score_ssim", "score.cl", "SSIM, 11x11 Gaussian window", LAUNCH_GROUP, 256,
@@ -714,6 +720,21 @@ static const struct kernel_desc rows[] = {
       INOUT(F32, "reconstruction", ENV, HW), INOUT(U32, "refused", SHARED, ONE), VALUE(U32, "first"),
       VALUE(U32, "pixels")},
      solve_store_reference, solve_store_prepare, NULL, 1e-6},
+    {"sets_combine", "sets.cl", "images of coil images, of several sets of maps", LAUNCH_GROUP, 256,
+     {IN(U32, "slice", ENV, ONE), IN(U32, "coils", SLICE, ONE), IN(C64, "maps", SLICE, CHW), IN(C64, "planes", ENV, CHW),
+      OUT(C64, "image", ENV, CHW), VALUE(U32, "first"), VALUE(U32, "most"), VALUE(U32, "sets"), VALUE(U32, "scan_step"),
+      VALUE(U32, "set_step"), VALUE(U32, "height"), VALUE(U32, "width"), VALUE(U32, "roll_rows"), VALUE(U32, "roll_columns")},
+     sets_combine_reference, sets_combine_prepare, NULL, 1e-6},
+    {"sets_spread", "sets.cl", "coil images of images of several sets", LAUNCH_GROUP, 256,
+     {IN(U32, "slice", ENV, ONE), IN(U32, "coils", SLICE, ONE), IN(C64, "maps", SLICE, CHW), IN(C64, "image", ENV, CHW),
+      OUT(C64, "planes", ENV, HW), VALUE(U32, "first"), VALUE(U32, "most"), VALUE(U32, "sets"), VALUE(U32, "scan_step"),
+      VALUE(U32, "set_step"), VALUE(U32, "pixels")},
+     sets_spread_reference, sets_spread_prepare, NULL, 1e-6},
+    {"sets_store", "sets.cl", "the magnitude of solutions of several sets", LAUNCH_GROUP, 256,
+     {IN(U32, "slice", ENV, ONE), IN(C64, "solution", ENV, CHW), IN(F32, "unit", SLICE, ONE),
+      INOUT(F32, "reconstruction", ENV, HW), INOUT(U32, "refused", SHARED, ONE), VALUE(U32, "first"), VALUE(U32, "sets"),
+      VALUE(U32, "scan_step"), VALUE(U32, "set_step"), VALUE(U32, "pixels")},
+     sets_store_reference, sets_store_prepare, NULL, 1e-6},
     {"oracle_list", "oracle.cl", "actions that an oracle tries", LAUNCH_ITEM, 64,
      {IN(U8, "mask", ENV, A), IN(U32, "scan", ENV, ONE), IN(U32, "step", ENV, ONE), OUT(U32, "line", ENV, A),
       VALUE(U32, "count"), VALUE(U32, "seed"), VALUE(U32, "together")},

@@ -21,7 +21,8 @@
  * root of the sum of their squared magnitudes; `work` needs as many images as `most`, the room for a slice's coils.
  *
  * observe_maps_direct and observe_maps_fft give the magnitude of the sum of conj(map) times coil image, over the sum of the
- * maps' squared magnitudes, and 0 where that is 0; `maps` has the image's pixels, [slice][coil][row][column].
+ * maps' squared magnitudes, and 0 where that is 0; `maps` has the image's pixels, [slice][coil][row][column]. The first takes
+ * several sets of maps too, [slice][set][coil][row][column], and gives the root of the sum of squares.
  *
  * observe_back_direct and observe_back_fft go the other way, for learned masks: from the gradient of the network's
  * input (kernels/image.cl) to that of every line of the mask, acquired or not. */
@@ -735,21 +736,27 @@ __kernel void observe_maps_fft(__global const uint *restrict slice, __global con
 }
 #endif
 
-/* Does direct_rows over the images of `coils` coils, combined by maps. */
-INLINE moments direct_rows_maps(__global const float2 *lines, __global const float2 *maps, uint coils,
+#define SETS_MOST 2u
+
+/* Does direct_rows over the images of `coils` coils, combined by `sets` of maps, of which each has room for `most` coils. */
+INLINE moments direct_rows_maps(__global const float2 *lines, __global const float2 *maps, uint coils, uint most, uint sets,
                                 __local const ushort *acquired, __local const uint *count,
                                 __global const float2 *phase, __global real *image) {
   moments seen = {0.0f, 0.0f, 0.0f};
   for (uint i = (uint)get_local_id(0); i < PIXELS; i += DIRECT_GROUP) {
     uint y = i / WIDTH, k = (i % WIDTH + WIDTH - WIDTH / 2u) % WIDTH;
-    float2 all = (float2)(0.0f, 0.0f);
+    float2 all[SETS_MOST] = {(float2)(0.0f, 0.0f), (float2)(0.0f, 0.0f)};
+    float value = 0.0f;
     for (uint coil = 0u; coil < coils; coil++) {
       __global const float2 *own = lines + (size_t)coil * PIXELS;
       float2 sum = (float2)(0.0f, 0.0f);
       for (uint a = 0u; a < *count; a++) sum += times(own[acquired[a] * HEIGHT + y], phase[acquired[a] * k % WIDTH]);
-      all += through_map(maps[(size_t)coil * PIXELS + i], sum);
+      for (uint set = 0u; set < sets; set++) all[set] += through_map(maps[(size_t)(set * most + coil) * PIXELS + i], sum);
     }
-    float value = combined(all, maps, coils, i, 1.0f / sqrt((float)WIDTH));
+    for (uint set = 0u; set < sets; set++) {
+      float one = combined(all[set], maps + (size_t)set * most * PIXELS, coils, i, 1.0f / sqrt((float)WIDTH));
+      value = set ? sqrt(value * value + one * one) : one;
+    }
     REAL_STORE(image, i, value);
     seen = moments_add(seen, &value, 1u);
   }
@@ -762,7 +769,7 @@ observe_maps_direct(__global const uint *restrict slice, __global const uchar *r
                     __global const float2 *restrict maps, __global const uint *restrict cells,
                     __global const float2 *restrict phase, __global const float2 *restrict column_phase,
                     __global float2 *work, __global real *restrict magnitude, __global float *restrict magnitude_mean,
-                    __global float *restrict magnitude_std, uint most, uint scans, uint rows) {
+                    __global float *restrict magnitude_std, uint most, uint scans, uint sets, uint rows) {
   __local moments scratch[DIRECT_GROUP];
   __local uint taken[CELL_WORDS];
   __local ushort chosen[WIDTH];
@@ -780,7 +787,7 @@ observe_maps_direct(__global const uint *restrict slice, __global const uchar *r
       barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     }
     list_columns(any, chosen, &count);
-    moments seen = direct_rows_maps(lines, maps + (size_t)at * most * PIXELS, own, chosen, &count, phase,
+    moments seen = direct_rows_maps(lines, maps + (size_t)at * sets * most * PIXELS, own, most, sets, chosen, &count, phase,
                                     magnitude + (size_t)scan * PIXELS);
     store_moments(seen, scratch, magnitude_mean, magnitude_std, scan);
   }

@@ -132,21 +132,29 @@ void observe_coils_reference(const struct host_args *args) {
   arena_close(arena);
 }
 
-/* Magnitudes of the slice's maps' combination of what the coils see. */
-static void fill_maps(const struct host_args *args, const float *hybrid, const float *maps, size_t coils, size_t scan) {
+/* What the coils see of a pixel through a set of maps. */
+static double joined(const struct host_args *args, const float *hybrid, const float *maps, size_t coils, size_t i) {
   size_t pixels = args->height * args->width;
+  double complex all = 0;
+  double size = 0;
+  for (size_t coil = 0; coil < coils; coil++) {
+    const float *map = maps + 2 * (coil * pixels + i);
+    double complex own = (double)map[0] + I * (double)map[1];
+    all += conj(own) * complex_pixel(args, NULL, hybrid + 2 * coil * pixels, i / args->width, i % args->width);
+    size += creal(own * conj(own));
+  }
+  return size > 0 ? cabs(all) / size : 0;
+}
+
+/* Magnitudes of the slice's maps' combination of what the coils see. */
+static void fill_maps(const struct host_args *args, const float *hybrid, const float *maps, size_t coils, size_t sets, size_t scan) {
+  size_t pixels = args->height * args->width, most = args->value[12].u;
   float *magnitude = (float *)args->out[9] + scan * pixels;
   double sum = 0, square = 0;
   for (size_t i = 0; i < pixels; i++) {
-    double complex all = 0;
-    double size = 0;
-    for (size_t coil = 0; coil < coils; coil++) {
-      const float *map = maps + 2 * (coil * pixels + i);
-      double complex own = (double)map[0] + I * (double)map[1];
-      all += conj(own) * complex_pixel(args, NULL, hybrid + 2 * coil * pixels, i / args->width, i % args->width);
-      size += creal(own * conj(own));
-    }
-    double value = size > 0 ? cabs(all) / size : 0;
+    double value = 0;
+    for (size_t set = 0; set < sets; set++)
+      value = hypot(value, joined(args, hybrid, maps + 2 * set * most * pixels, coils, i));
     magnitude[i] = (float)value;
     sum += value;
     square += value * value;
@@ -156,7 +164,7 @@ static void fill_maps(const struct host_args *args, const float *hybrid, const f
   ((float *)args->out[11])[scan] = (float)sqrt(fmax(square - sum * mean, 0) / (double)(pixels - 1));
 }
 
-void observe_maps_reference(const struct host_args *args) {
+static void observe_by_maps(const struct host_args *args, size_t sets) {
   const uint32_t *slice = args->in[0];
   size_t pixels = args->height * args->width, most = args->value[12].u;
   struct arena *arena = arena_open();
@@ -169,9 +177,17 @@ void observe_maps_reference(const struct host_args *args) {
     for (size_t i = 0; i < coils * pixels; i++)
       if (taken[i % pixels])
         add_cell(args, (const float *)args->in[3] + 2 * (first + i), i % pixels, hybrid + 2 * (i / pixels) * pixels);
-    fill_maps(args, hybrid, (const float *)args->in[4] + 2 * first, coils, scan);
+    fill_maps(args, hybrid, (const float *)args->in[4] + 2 * sets * first, coils, sets, scan);
   }
   arena_close(arena);
+}
+
+void observe_maps_reference(const struct host_args *args) {
+  observe_by_maps(args, 1);
+}
+
+void observe_sets_reference(const struct host_args *args) {
+  observe_by_maps(args, args->value[14].u);
 }
 
 static void fill_phase(struct host_args *args, int place, size_t length) {
@@ -233,6 +249,14 @@ void observe_maps_prepare(struct host_args *args, struct random *random) {
   float *maps = (float *)args->in[4];
   for (size_t i = 0; i < 6 * args->table_rows[TABLE_SLICE] * args->height * args->width; i++)
     maps[i] = random_u32(random) % 4 ? (maps[i] < 0 ? -0.2f : 0.2f) + maps[i] : 0;
+}
+
+/* Of two sets, half of the slices have room. */
+void observe_sets_prepare(struct host_args *args, struct random *random) {
+  observe_maps_prepare(args, random);
+  args->value[14].u = 1 + random_u32(random) % 2;
+  uint32_t slices = (uint32_t)args->table_rows[TABLE_SLICE] / args->value[14].u;
+  for (size_t scan = 0; scan < args->value[13].u; scan++) ((uint32_t *)args->in[0])[scan] %= slices;
 }
 
 /* ---- back to the mask -------------------------------------------------------------------------------- */

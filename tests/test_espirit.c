@@ -115,7 +115,7 @@ static void move_centre(const struct scan *scan, size_t most, float complex *to)
 
 static double spent; /* seconds of the last run on data that are on the device */
 
-/* Maps [sets][slices][most][height][width]. */
+/* Maps [slices][sets][most][height][width]. */
 static float complex *run(struct device *device, struct espirit *espirit, const struct scan *scan, bool *good,
                           struct error *error) {
   size_t count = scan->slices * espirit->most * plane_of(scan), broken;
@@ -139,8 +139,7 @@ static float complex *run(struct device *device, struct espirit *espirit, const 
 }
 
 static struct espirit settings_of(const struct scan *scan, size_t lines, size_t sets) {
-  return (struct espirit){.slices = scan->slices,
-                          .most = scan->coils,
+  return (struct espirit){.most = scan->coils,
                           .height = scan->height,
                           .width = scan->width,
                           .count = scan->slices,
@@ -229,7 +228,7 @@ static void gather(const float complex *maps, const struct espirit *own, size_t 
                    size_t pixel, double complex *to) {
   size_t plane = own->height * own->width;
   for (size_t c = 0; c < own->coils; c++)
-    to[c] = maps[((set * own->slices + slice) * own->most + c) * plane + pixel];
+    to[c] = maps[((slice * own->sets + set) * own->most + c) * plane + pixel];
 }
 
 static double angle(const double complex *a, const double complex *b, size_t n) {
@@ -296,7 +295,7 @@ static void maps_are_those_of_the_formula(void **state) {
     espirit.count = 2;
     const float complex *maps = run(*state, &espirit, &scan, &good, &error);
     assert_good(good, &error);
-    for (size_t k = 0; k < espirit.most * plane_of(&scan); k++) assert_true(maps[k] == 0);
+    for (size_t k = 0; k < espirit.sets * espirit.most * plane_of(&scan); k++) assert_true(maps[k] == 0);
     for (size_t slice = 1; slice < 3; slice++) check_slice(&scan, &espirit, maps, slice);
   }
 }

@@ -320,6 +320,56 @@ static void what_no_coil_sees_is_zero(void **state) {
   close_bench(&bench);
 }
 
+/* A coil's image, of k-space whose zero frequency is first. */
+static void back(const float complex *kspace, double complex *image) {
+  static double complex half[PIXELS];
+  for (size_t i = 0; i < PIXELS; i++) {
+    half[i] = 0;
+    for (size_t k = 0; k < N; k++)
+      half[i] +=
+          kspace[i / N * N + k] * cexp(2 * M_PI * I * (double)k * ((double)(i % N) - N / 2) / N) / sqrt(N);
+  }
+  for (size_t i = 0; i < PIXELS; i++) {
+    image[i] = 0;
+    for (size_t k = 0; k < N; k++)
+      image[i] +=
+          half[k * N + i % N] * cexp(2 * M_PI * I * (double)k * ((double)(i / N) - N / 2) / N) / sqrt(N);
+  }
+}
+
+/* Of two orthonormal sets, truth and observation are the part of the coil images that lies in them. */
+static void two_sets_share_what_coils_see(void **state) {
+  static float image[PIXELS], magnitude[PIXELS];
+  static float complex maps[2][COILS][PIXELS], kspace[COILS][PIXELS];
+  static double complex seen[COILS][PIXELS];
+  struct bench bench;
+  struct error error;
+  float unit;
+  options.coils.combine = COMBINE_MAPS;
+  options.coils.sets = 2;
+  options.coils.crop = 0;
+  write_file(&(struct file){"a.h5", COILS, 0, 0, false});
+  assert_good(open_bench(&bench, *state, &error), &error);
+  observe_all(&bench, 2);
+  support_get(bench.simulation.world, SLICE_maps, 1, 1, maps);
+  support_get(bench.simulation.world, SLICE_coil_kspace, 1, 1, kspace);
+  support_get(bench.simulation.world, SLICE_image, 1, 1, image);
+  support_get(bench.simulation.world, SLICE_unit, 1, 1, &unit);
+  support_get(bench.simulation.world, ENV_magnitude, 1, 1, magnitude);
+  for (size_t c = 0; c < COILS; c++) back(kspace[c], seen[c]);
+  for (size_t i = 0; i < PIXELS; i++) {
+    double complex both = 0, part[2] = {0, 0};
+    for (size_t c = 0; c < COILS; c++) {
+      both += conj(maps[0][c][i]) * maps[1][c][i];
+      for (size_t s = 0; s < 2; s++) part[s] += conj(maps[s][c][i]) * seen[c][i] * unit;
+    }
+    assert_true(cabs(both) < 1e-3);
+    assert_true(fabs(hypot(cabs(part[0]), cabs(part[1])) - image[i]) < 1e-4);
+    assert_true(fabsf(magnitude[i] * unit - image[i]) < 2e-5F);
+  }
+  close_bench(&bench);
+}
+
 /* ---- simulated coils ---------------------------------------------------------------------------------- */
 
 enum { MANY = 5 };
@@ -346,23 +396,6 @@ static void write_images(void) {
 static void open_images(struct bench *bench, struct device *device) {
   struct error error;
   assert_good(open_bench(bench, device, &error), &error);
-}
-
-/* A coil's image, of k-space whose zero frequency is first. */
-static void back(const float complex *kspace, double complex *image) {
-  static double complex half[PIXELS];
-  for (size_t i = 0; i < PIXELS; i++) {
-    half[i] = 0;
-    for (size_t k = 0; k < N; k++)
-      half[i] +=
-          kspace[i / N * N + k] * cexp(2 * M_PI * I * (double)k * ((double)(i % N) - N / 2) / N) / sqrt(N);
-  }
-  for (size_t i = 0; i < PIXELS; i++) {
-    image[i] = 0;
-    for (size_t k = 0; k < N; k++)
-      image[i] +=
-          half[k * N + i % N] * cexp(2 * M_PI * I * (double)k * ((double)(i / N) - N / 2) / N) / sqrt(N);
-  }
 }
 
 /* sigpy's formula. */
@@ -514,6 +547,14 @@ static void keys_that_do_not_go_together_are_refused(void **state) {
   refuse(*state, "these slices have 4 coils, and coils.maps is none; set it to prescan");
   options.coils.combine = COMBINE_MAPS;
   refuse(*state, "coils.combine is maps, and coils.maps none");
+  options.coils.sets = 2;
+  options.coils.maps = MAPS_ONES;
+  refuse(*state, "coils.sets is 2, and coils.maps none, file or ones, and ESPIRiT alone makes two sets");
+  options.coils.maps = MAPS_PRESCAN;
+  options.reconstruct.method = RECONSTRUCT_TV;
+  refuse(*state, "coils.sets is 2, and reconstruct.method tv, which takes one");
+  options.reconstruct.method = RECONSTRUCT_AUTO;
+  options.coils.sets = 1;
   options.coils.maps = MAPS_ACQUIRED;
   options.coils.combine = COMBINE_RSS;
   refuse(*state,
@@ -544,6 +585,7 @@ int main(void) {
       TEST(ones_are_ones),
       TEST(truth_and_observation_are_combined_by_maps),
       TEST(what_no_coil_sees_is_zero),
+      TEST(two_sets_share_what_coils_see),
       TEST(simulated_coils_see_the_image),
       TEST(noise_is_the_slices_own),
       TEST(simulated_coils_are_calibrated),

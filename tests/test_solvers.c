@@ -14,12 +14,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N = 32, PIXELS = N * N, COILS = 3, SCANS = 5 };
+enum { N = 32, PIXELS = N * N, COILS = 3, SETS = 2, SCANS = 5 };
 
 static const char *const geometry_names[] = {"lines", "spokes", "points"};
 
 /* What the vectors hold. */
 static struct vectors { float image[PIXELS], maps[COILS][PIXELS][2], kspace[COILS][PIXELS][2]; } vectors;
+
+static float both_maps[SETS][COILS][PIXELS][2]; /* those, and others that are orthogonal to them */
+
+static void make_second_maps(void) {
+  memcpy(both_maps[0], vectors.maps, sizeof vectors.maps);
+  for (size_t i = 0; i < PIXELS; i++) {
+    const float *a = vectors.maps[0][i], *b = vectors.maps[1][i];
+    float complex first = a[0] + I * a[1], second = b[0] + I * b[1], turn = cexpf(I * (float)(i % N) / N);
+    float size = hypotf(cabsf(first), cabsf(second));
+    float complex other[2] = {-conjf(second) * turn / size, conjf(first) * turn / size};
+    for (size_t c = 0; c < 2 && size > 0; c++) {
+      both_maps[1][c][i][0] = crealf(other[c]);
+      both_maps[1][c][i][1] = cimagf(other[c]);
+    }
+  }
+}
 
 static int open_vectors(void **state) {
   struct store *store;
@@ -34,6 +50,7 @@ static int open_vectors(void **state) {
               &error);
   store_close(store);
   arena_close(arena);
+  make_second_maps();
   return support_open_transforms(state);
 }
 
@@ -75,7 +92,7 @@ static void fill_coils(struct world *world, float unit, size_t row, bool maps) {
   for (size_t i = 0; i < (size_t)COILS * PIXELS * 2; i++)
     (&kspace[0][0][0])[i] = (&vectors.kspace[0][0][0])[i] / unit;
   support_put(world, SLICE_coil_kspace, row, 1, kspace);
-  if (maps) support_put(world, SLICE_maps, row, 1, vectors.maps);
+  if (maps) support_put(world, SLICE_maps, row, 1, both_maps);
   support_put(world, SLICE_coils, row, 1, &coils);
   support_put(world, SLICE_unit, row, 1, &unit);
 }
@@ -224,16 +241,24 @@ static void whole_scans_are_those_of_steps(void **state) {
 
 /* ---- density compensation ------------------------------------------------------------------------------ */
 
-/* Areas of the cells of a mask, by the kernel's reference. */
-static const float *areas_of(const struct scene *scene, const uint8_t *mask) {
-  static float areas[PIXELS];
-  static uint32_t cells[PIXELS];
+static uint32_t cells[PIXELS]; /* of all actions */
+
+/* The cells that a mask acquires, the centre at the start. */
+static const uint8_t *cells_of(const struct scene *scene, const uint8_t *mask) {
   static uint8_t taken[PIXELS];
-  uint32_t actions = scene->acquisition.shape.actions, each = PIXELS / actions;
+  uint32_t each = PIXELS / scene->acquisition.shape.actions;
   support_get(scene->simulation.world, SCENE_cells, 0, 1, cells);
   memset(taken, 0, sizeof taken);
   for (uint32_t i = 0; i < PIXELS; i++)
     if (mask[i / each] && cells[i] != NO_CELL) taken[cells[i]] = 1;
+  return taken;
+}
+
+/* Areas of the cells of a mask, by the kernel's reference. */
+static const float *areas_of(const struct scene *scene, const uint8_t *mask) {
+  static float areas[PIXELS];
+  uint32_t actions = scene->acquisition.shape.actions, each = PIXELS / actions;
+  const uint8_t *taken = cells_of(scene, mask);
   struct host_args args = {.rows = 1, .in = {mask, cells, taken}, .out = {NULL, NULL, NULL, areas}};
   args.value[5].u = actions;
   args.value[6].u = each;
@@ -281,22 +306,23 @@ static void cells_count_by_their_area(void **state) {
 
 /* ---- against BART, where it is installed -------------------------------------------------------------- */
 
-/* A complex array [1][row][column][coil], the first axis fastest; the plane's centre is at its start where
+/* A complex array [1][row][column][coil][set], the first axis fastest; the plane's centre is at its start where
  * centred. */
-static void write_cfl(const char *path, const float *values, size_t coils, bool centred) {
-  static float pairs[COILS][N][N][2];
-  for (size_t i = 0; i < coils * PIXELS; i++) {
+static void write_cfl(const char *path, const float *values, size_t coils, size_t sets, bool centred) {
+  static float pairs[SETS * COILS][N][N][2];
+  for (size_t i = 0; i < sets * coils * PIXELS; i++) {
     size_t half = centred ? N / 2 : 0, coil = i / PIXELS, y = (i / N + half) % N, x = (i + half) % N;
     memcpy(pairs[coil][x][y], values + 2 * i, sizeof pairs[0][0][0]);
   }
   struct arena *arena = arena_open();
-  support_write(arena_text(arena, "%s.cfl", path), pairs, coils * sizeof pairs[0]);
+  support_write(arena_text(arena, "%s.cfl", path), pairs, sets * coils * sizeof pairs[0]);
   support_write_text(arena_text(arena, "%s.hdr", path),
-                     arena_text(arena, "# Dimensions\n1 %d %d %zu 1 1 1 1 1 1 1 1 1 1 1 1\n", N, N, coils));
+                     arena_text(arena, "# Dimensions\n1 %d %d %zu %zu 1 1 1 1 1 1 1 1 1 1 1\n", N, N, coils, sets));
   arena_close(arena);
 }
 
-static void run_bart(struct folder *folder, const char *flags, float *image) {
+/* The root of the sum of squares of the images of all sets. */
+static void run_bart(struct folder *folder, const char *flags, size_t sets, float *image) {
   struct arena *arena = folder->arena;
   size_t bytes;
   const char *at = folder->path;
@@ -305,22 +331,30 @@ static void run_bart(struct folder *folder, const char *flags, float *image) {
                  at, flags, at, at, at);
   assert_int_equal(system(command), 0);
   const float *pairs = (const float *)support_read(arena, support_path(folder, "out.cfl"), &bytes);
-  assert_int_equal(bytes, PIXELS * sizeof(float[2]));
-  for (size_t i = 0; i < PIXELS; i++) {
-    const float *pair = pairs + 2 * (i % N * N + i / N);
-    image[i] = hypotf(pair[0], pair[1]);
+  assert_int_equal(bytes, sets * PIXELS * sizeof(float[2]));
+  for (size_t i = 0; i < PIXELS; i++) image[i] = 0;
+  for (size_t i = 0; i < sets * PIXELS; i++) {
+    const float *pair = pairs + 2 * (i / PIXELS * PIXELS + i % N * N + i % PIXELS / N);
+    image[i % PIXELS] = hypotf(image[i % PIXELS], hypotf(pair[0], pair[1]));
   }
 }
 
-static void write_problem(struct folder *folder, const uint8_t *mask) {
-  static float cells[PIXELS][2], kspace[COILS][PIXELS][2];
-  for (size_t i = 0; i < PIXELS; i++) cells[i][0] = mask[(i + N / 2) % N];
+/* taken: cells of k-space, the centre at the start. */
+static void write_problem(struct folder *folder, const uint8_t *taken, size_t sets) {
+  static float kept[PIXELS][2], kspace[COILS][PIXELS][2];
+  for (size_t i = 0; i < PIXELS; i++) kept[i][0] = taken[i];
   for (size_t i = 0; i < (size_t)COILS * PIXELS; i++)
     for (size_t k = 0; k < 2; k++)
-      kspace[i / PIXELS][i % PIXELS][k] = cells[i % PIXELS][0] * (&vectors.kspace[0][0][0])[2 * i + k];
-  write_cfl(support_path(folder, "mask"), &cells[0][0], 1, true);
-  write_cfl(support_path(folder, "kspace"), &kspace[0][0][0], COILS, true);
-  write_cfl(support_path(folder, "maps"), &vectors.maps[0][0][0], COILS, false);
+      kspace[i / PIXELS][i % PIXELS][k] = kept[i % PIXELS][0] * (&vectors.kspace[0][0][0])[2 * i + k];
+  write_cfl(support_path(folder, "mask"), &kept[0][0], 1, 1, true);
+  write_cfl(support_path(folder, "kspace"), &kspace[0][0][0], COILS, 1, true);
+  write_cfl(support_path(folder, "maps"), &both_maps[0][0][0][0], COILS, sets, false);
+}
+
+static bool has_bart(void) {
+  if (!system("command -v bart >/dev/null")) return true;
+  print_message("did not run: bart is not installed (Debian: bart)\n");
+  return false;
 }
 
 static void bart_agrees(void **state) {
@@ -331,20 +365,48 @@ static void bart_agrees(void **state) {
                {"wavelet", "-n -R W:7:0:0.01 -i 40"}};
   static float image[PIXELS], expected[PIXELS];
   struct folder folder;
-  uint8_t mask[N];
+  static uint8_t mask[N], taken[PIXELS];
   (void)state;
-  if (system("command -v bart >/dev/null")) {
-    print_message("did not run: bart is not installed (Debian: bart)\n");
-    return;
-  }
+  if (!has_bart()) return;
   support_open_folder(&folder);
   read_vector("lines/mask", STORE_U8, N, mask);
-  write_problem(&folder, mask);
+  for (size_t i = 0; i < PIXELS; i++) taken[i] = mask[(i + N / 2) % N];
+  write_problem(&folder, taken, 1);
   for (int i = 0; i < 3; i++) {
-    run_bart(&folder, cases[i].flags, image);
+    run_bart(&folder, cases[i].flags, 1, image);
     read_vector(arena_text(folder.arena, "lines/coils/%s", cases[i].method), STORE_F32, PIXELS, expected);
     double off = distance(image, expected, 1);
     if (off > 5e-5) fail_msg("%s of BART is %.3g off", cases[i].method, off);
+  }
+  support_close_folder(&folder);
+}
+
+/* Images of both sets are solved for together. */
+static void compare_sets(struct device *device, struct folder *folder, uint32_t geometry, uint32_t method, const char *flags) {
+  static uint8_t mask[PIXELS];
+  static float expected[PIXELS];
+  struct scene scene;
+  plan_scene(&scene, (enum acquisition_geometry)geometry, N, 4, "base");
+  set_options(&scene.options, method, true);
+  scene.options.coils.maps = MAPS_PRESCAN;
+  scene.options.coils.sets = SETS;
+  open_solver(&scene, device, SCANS, true, 0);
+  read_vector(arena_text(folder->arena, "%s/mask", geometry_names[geometry]), STORE_U8, scene.acquisition.shape.actions, mask);
+  put_scans(&scene, mask, SCANS);
+  reconstruct(&scene);
+  write_problem(folder, cells_of(&scene, mask), SETS);
+  run_bart(folder, flags, SETS, expected);
+  check_scans(&scene, expected, true);
+  close_scene(&scene);
+}
+
+static void two_sets_are_those_of_bart(void **state) {
+  struct folder folder;
+  if (!has_bart()) return;
+  support_open_folder(&folder);
+  for (uint32_t geometry = 0; geometry < 3; geometry++) {
+    compare_sets(*state, &folder, geometry, RECONSTRUCT_CG_SENSE, "-w 1 -l2 -r 0.01 -i 40");
+    compare_sets(*state, &folder, geometry, RECONSTRUCT_WAVELET, "-n -R W:7:0:0.01 -i 40");
   }
   support_close_folder(&folder);
 }
@@ -473,6 +535,7 @@ int main(void) {
                                      cmocka_unit_test(whole_scans_are_those_of_steps),
                                      cmocka_unit_test(cells_count_by_their_area),
                                      cmocka_unit_test(bart_agrees),
+                                     cmocka_unit_test(two_sets_are_those_of_bart),
                                      cmocka_unit_test(others_change_nothing),
                                      cmocka_unit_test(tolerances_end_scans),
                                      cmocka_unit_test(shifts_are_other_images),

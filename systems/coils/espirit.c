@@ -230,7 +230,7 @@ static void run_pixels(struct batch *batch, size_t start, size_t count) {
       ARGS(arg_buffer(ARG_IN, ELEMENT_C64, batch->lines), arg_buffer(ARG_IN, ELEMENT_C64, batch->reference),
            arg_buffer(ARG_INOUT, ELEMENT_C64, batch->matrix), arg_buffer(ARG_INOUT, ELEMENT_C64, own->maps),
            arg_u32((uint32_t)own->coils), arg_u32((uint32_t)own->kernel), arg_u32((uint32_t)own->sets),
-           arg_u32((uint32_t)own->slices), arg_u32((uint32_t)own->most), arg_u32((uint32_t)batch->first),
+           arg_u32((uint32_t)own->most), arg_u32((uint32_t)batch->first),
            arg_u32((uint32_t)own->height), arg_u32((uint32_t)own->width), arg_u32((uint32_t)start),
            arg_f32((float)own->crop)));
 }
@@ -242,7 +242,7 @@ static void run_few(struct batch *batch, size_t pixels) {
       batch->kernels, "espirit_solve_few", (pixels + PIXELS_A_GROUP - 1) / PIXELS_A_GROUP,
       ARGS(arg_buffer(ARG_IN, ELEMENT_C64, batch->lines), arg_buffer(ARG_IN, ELEMENT_C64, batch->reference),
            arg_buffer(ARG_INOUT, ELEMENT_C64, own->maps), arg_u32((uint32_t)own->coils), arg_u32((uint32_t)own->kernel),
-           arg_u32((uint32_t)own->sets), arg_u32((uint32_t)own->slices), arg_u32((uint32_t)own->most),
+           arg_u32((uint32_t)own->sets), arg_u32((uint32_t)own->most),
            arg_u32((uint32_t)batch->first), arg_u32((uint32_t)own->height), arg_u32((uint32_t)own->width),
            arg_u32((uint32_t)pixels), arg_f32((float)own->crop)));
 }

@@ -9,8 +9,8 @@
 
 struct espirit {
   cl_mem kspace;       /* [slices][most][height][width] complex, the centre at the start */
-  cl_mem maps;         /* [sets][slices][most][height][width] complex, pixels in an image's order */
-  size_t slices, most; /* rows of the buffers, and the coils that a row has room for */
+  cl_mem maps;         /* [slices][sets][most][height][width] complex, pixels in an image's order */
+  size_t most;         /* coils that a row of the buffers has room for */
   size_t height, width;
   size_t first, count, coils;     /* slices to make maps of, which have so many coils: at least 2 */
   size_t side_rows, side_columns; /* of the region that is fully sampled, around the centre */

@@ -47,6 +47,21 @@ static bool check_coils(const struct options *options, struct error *error) {
   return good;
 }
 
+/* Several sets are ESPIRiT's; what takes one is refused. */
+static bool check_sets(const struct options *options, struct error *error) {
+  uint32_t method = options->reconstruct.method, maps = options->coils.maps;
+  const char *other = maps != MAPS_PRESCAN && maps != MAPS_ACQUIRED ? "coils.maps none, file or ones, and ESPIRiT alone makes two sets"
+                      : method == RECONSTRUCT_TV                   ? "reconstruct.method tv, which takes one"
+                      : method == RECONSTRUCT_VARNET && options->varnet.sense == SENSE_MAPS ? "varnet.sense maps, which takes one"
+                      : options->reconstruct.compensate                ? "reconstruct.compensate true, which takes one"
+                      : options->reconstruct.input == GIVEN_MAPS       ? "reconstruct.input maps, which gives one"
+                                                                       : NULL;
+  if (options->coils.sets == 1 || !other) return true;
+  return fail_usage(error, "coils.sets is %u, and %s; set coils.sets to 1, or the other to what takes two (coils.maps prescan or "
+                           "acquired; reconstruct.method zero_filled, cg_sense or wavelet)",
+                    options->coils.sets, other);
+}
+
 bool maps_check(const struct options *options, size_t coils, component_set columns, struct error *error) {
   size_t lines;
   if (options->coils.simulate && options->data.kspace == KSPACE_MEASURED)
@@ -74,7 +89,7 @@ bool maps_check(const struct options *options, size_t coils, component_set colum
   if (options->data.range == RANGE_ATTRIBUTE && options->coils.whiten)
     return fail_usage(error, "coils.whiten is not none, which makes the noise 1, and data.range attribute, of the file's own "
                              "units; set data.range to volume or slice");
-  return options->coils.maps != MAPS_ACQUIRED || maps_lines(options, &lines, error);
+  return check_sets(options, error) && (options->coils.maps != MAPS_ACQUIRED || maps_lines(options, &lines, error));
 }
 
 /* ---- what results say ------------------------------------------------------------------------------- */
@@ -86,7 +101,7 @@ const char *maps_text(const struct options *options, struct arena *arena) {
     text = arena_text(arena, "%s, noise whitened by %s", text, options->coils.whiten == WHITEN_EDGE ? "edge" : "scan");
   if (fewer) text = arena_text(arena, "%s, %u virtual coil%s", text, fewer, plural(fewer));
   if (options->coils.maps != MAPS_NONE)
-    text = arena_text(arena, "%s, maps: %s%s", text, source_of(options, arena),
+    text = arena_text(arena, "%s, %smaps: %s%s", text, options->coils.sets > 1 ? "two sets of " : "", source_of(options, arena),
                       options->coils.combine == COMBINE_MAPS ? ", combined by them" : "");
   return *text ? text + 2 : text;
 }
@@ -196,7 +211,8 @@ static bool check_seen(struct device *device, struct kernels *kernels, const str
   if (good) {
     kernel_run(kernels, "espirit_seen", espirit->count,
                ARGS(arg_buffer(ARG_IN, ELEMENT_C64, espirit->maps), arg_buffer(ARG_OUT, ELEMENT_U32, flags),
-                    arg_u32((uint32_t)espirit->first), arg_u32((uint32_t)espirit->most), arg_u32((uint32_t)espirit->coils),
+                    arg_u32((uint32_t)espirit->first), arg_u32((uint32_t)(espirit->sets * espirit->most)),
+                    arg_u32((uint32_t)espirit->coils),
                     arg_u32((uint32_t)(espirit->height * espirit->width))));
     device_read(device, flags, 0, sizeof *seen * espirit->count, seen);
     good = device_finish(device, error);
@@ -223,7 +239,6 @@ static bool calibrate_slices(struct world *world, const struct options *options,
   struct world_use before = world_enter(world, &system_calibrate);
   struct espirit espirit = {.kspace = world_in(world, SLICE_coil_kspace).as.m,
                             .maps = world_part(world, SLICE_maps).as.m,
-                            .slices = world_capacity(world, TABLE_SLICE),
                             .most = world_shape(world, SHAPE_CHW) / world_shape(world, SHAPE_HW),
                             .height = height,
                             .width = width,
@@ -233,7 +248,7 @@ static bool calibrate_slices(struct world *world, const struct options *options,
                             .side_rows = options->coils.lines < height ? options->coils.lines : height,
                             .side_columns = lines,
                             .kernel = options->coils.kernel,
-                            .sets = 1,
+                            .sets = options->coils.sets,
                             .threshold = options->coils.threshold,
                             .crop = options->coils.crop};
   struct device *device = world_device(world);
@@ -290,7 +305,7 @@ static void combine_slice(struct world *world, struct fft *fft, cl_mem planes, s
                   world_part(world, SLICE_image), arg_u32((uint32_t)row),
                   arg_u32((uint32_t)(world_shape(world, SHAPE_CHW) / pixels)), arg_u32((uint32_t)coils),
                   arg_u32((uint32_t)world_height(world)), arg_u32((uint32_t)world_width(world)),
-                  arg_f32((float)(1 / scale))));
+                  arg_f32((float)(1 / scale)), arg_u32((uint32_t)(world_shape(world, SHAPE_MHW) / world_shape(world, SHAPE_CHW)))));
 }
 
 bool maps_combine(struct world *world, const struct dataset *dataset, const struct options *options,
@@ -323,11 +338,14 @@ size_t maps_coils(const struct world *world) {
 }
 
 float *maps_read(struct world *world, size_t first, size_t count, struct arena *arena, struct error *error) {
-  float *maps = arena_try_array(arena, 2 * sizeof *maps * count, world_shape(world, SHAPE_CHW));
+  size_t set = 2 * world_shape(world, SHAPE_CHW), slice = 2 * world_shape(world, SHAPE_MHW);
+  float *maps = arena_try_array(arena, sizeof *maps * count, slice);
   if (!maps) {
     fail_memory(error, "no host memory for the maps of %zu slices; ask for earlier ones", count);
     return NULL;
   }
   world_get(world, &save, SLICE_maps, first, count, maps);
-  return device_finish(world_device(world), error) ? maps : NULL;
+  if (!device_finish(world_device(world), error)) return NULL;
+  for (size_t i = 1; set < slice && i < count; i++) memmove(maps + i * set, maps + i * slice, sizeof *maps * set);
+  return maps;
 }

@@ -33,7 +33,7 @@ bool maps_make(struct world *world, const struct dataset *dataset, const struct 
 bool maps_combine(struct world *world, const struct dataset *dataset, const struct options *options,
                   const struct slice_name *names, size_t slices, struct error *error);
 
-/* Maps of `count` slices from row `first`, [count][coils][height][width] float pairs; the memory is the arena's. NULL: there
+/* Maps (of two sets the first) of `count` slices from row `first`, [count][coils][height][width] float pairs; the memory is the arena's. NULL: there
  * was none, or the device failed. */
 float *maps_read(struct world *world, size_t first, size_t count, struct arena *arena, struct error *error);
 /* As what these do so; of a slice's one coil, or of coils.maps ones, maps_make loads maps. */

@@ -35,9 +35,9 @@ const struct observation *observation_chosen(const struct options *options) {
   bool coils = simulated_or_measured(options);
   if (options->network.input == INPUT_COMPLEX) return coils ? &of_complex_coil : &of_complex;
   const struct scan_shape shape = scan_shape_of(options);
-  /* The variational network and programs take k-space on both axes. */
+  /* The variational network, programs and sets of maps take k-space on both axes. */
   bool whole = options->reconstruct.method == RECONSTRUCT_VARNET || options->reconstruct.input != GIVEN_OBSERVATION;
-  bool hybrid = geometry_chosen(options)->columns && !whole;
+  bool hybrid = geometry_chosen(options)->columns && !whole && options->coils.sets == 1;
   if (coils && hybrid && hybrid_fits(shape.height, shape.width))
     return options->coils.combine == COMBINE_MAPS ? &of_map_lines : &of_coil_lines;
   if (coils) return options->coils.combine == COMBINE_MAPS ? &of_maps : &of_coils;
@@ -65,6 +65,7 @@ void simulation_shapes(const struct options *options, size_t coils, size_t shape
   shape[SHAPE_A] = scan.actions;
   shape[SHAPE_HW] = pixels;
   shape[SHAPE_CHW] = coils * pixels;
+  shape[SHAPE_MHW] = options->coils.sets * coils * pixels;
   bool varnet = options->reconstruct.method == RECONSTRUCT_VARNET;
   shape[SHAPE_IHW] = (varnet ? 2 * (coils ? coils : 1) : has_complex_input(options) ? 2 : 1) * pixels;
   shape[SHAPE_WL] = (size_t)scan.width * (scan.width + 1);

@@ -57,17 +57,28 @@ const struct system system_observe_coils = {
     .writes = SET(ENV_magnitude) | SET(ENV_magnitude_mean) | SET(ENV_magnitude_std),
     .run = run_observe_coils};
 
+/* Sums take several sets of maps. */
+static const char *kernel_of_maps(const struct world *world, uint32_t sets) {
+  return sets > 1 ? of_maps[1] : kernel_for(world, of_maps);
+}
+
+#define MAPS_ARGS(world, simulation, scans)                                                                  \
+  world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_coils),                       \
+      world_in(world, SLICE_coil_kspace), world_in(world, SLICE_maps), world_in(world, SCENE_cells),         \
+      world_in(world, SCENE_phase), world_in(world, SCENE_column_phase),                                     \
+      arg_buffer(ARG_INOUT, ELEMENT_C64, simulation->observe_work), world_out(world, ENV_magnitude),         \
+      world_out(world, ENV_magnitude_mean), world_out(world, ENV_magnitude_std),                             \
+      arg_u32((uint32_t)simulation->plan.coils), arg_u32((uint32_t)scans)
+
 static void run_observe_maps(struct world *world, void *context) {
   const struct simulation *simulation = context;
-  size_t scans = world_rows(world, TABLE_ENV), slots = simulation->observe_slots;
-  kernel_run(world_kernels(world), kernel_for(world, of_maps), scans < slots ? scans : slots,
-             ARGS(world_in(world, ENV_slice), world_in(world, ENV_mask), world_in(world, SLICE_coils),
-                  world_in(world, SLICE_coil_kspace), world_in(world, SLICE_maps), world_in(world, SCENE_cells),
-                  world_in(world, SCENE_phase), world_in(world, SCENE_column_phase),
-                  arg_buffer(ARG_INOUT, ELEMENT_C64, simulation->observe_work),
-                  world_out(world, ENV_magnitude), world_out(world, ENV_magnitude_mean),
-                  world_out(world, ENV_magnitude_std), arg_u32((uint32_t)simulation->plan.coils),
-                  arg_u32((uint32_t)scans)));
+  uint32_t sets = simulation->options->coils.sets;
+  size_t scans = world_rows(world, TABLE_ENV), slots = simulation->observe_slots, rows = scans < slots ? scans : slots;
+  const char *kernel = kernel_of_maps(world, sets);
+  if (kernel == of_maps[0])
+    kernel_run(world_kernels(world), kernel, rows, ARGS(MAPS_ARGS(world, simulation, scans)));
+  else
+    kernel_run(world_kernels(world), kernel, rows, ARGS(MAPS_ARGS(world, simulation, scans), arg_u32(sets)));
 }
 
 const struct system system_observe_maps = {
@@ -105,7 +116,7 @@ bool observe_coils_open(struct simulation *simulation, struct error *error) {
 
 bool observe_maps_open(struct simulation *simulation, struct error *error) {
   return open_work(simulation, simulation->plan.coils, error) &&
-         kernel_need(simulation->kernels, kernel_for(simulation->world, of_maps), error);
+         kernel_need(simulation->kernels, kernel_of_maps(simulation->world, simulation->options->coils.sets), error);
 }
 
 /* ---- whole lines of all coils ------------------------------------------------------------------------ */

@@ -25,7 +25,7 @@ static size_t blocks_of(const struct solver *solver) {
 /* Bytes of a scan. */
 static size_t bytes_of(const struct solver *solver, enum solve_buffer buffer, uint32_t method) {
   bool tv = method == RECONSTRUCT_TV, wavelet = method == RECONSTRUCT_WAVELET;
-  size_t image = 8 * solver->pixels;
+  size_t image = 8 * solver->pixels * solver->sets, rows = solver->apart ? solver->sets : 1;
   if (solver->compensates && (buffer == SOLVE_RIGHT || buffer == SOLVE_RESIDUAL || buffer == SOLVE_DIRECTION)) return 0;
   if (solver->whole && (buffer == SOLVE_RESIDUAL || buffer == SOLVE_DIRECTION || buffer == SOLVE_PRODUCT || buffer == SOLVE_SIDE))
     return 0;
@@ -35,18 +35,18 @@ static size_t bytes_of(const struct solver *solver, enum solve_buffer buffer, ui
   case SOLVE_STARTS:
   case SOLVE_OTHERS:
   case SOLVE_OTHER_STARTS: return solver->listed ? 4 * solver->width : 0;
-  case SOLVE_PLANES: return solver->listed ? 0 : image * solver->coils;
+  case SOLVE_PLANES: return solver->listed ? 0 : 8 * solver->pixels * solver->coils;
   case SOLVE_PRODUCT: return solver->mapped || solver->listed ? image : 0;
   case SOLVE_SIDE: return tv ? image : 0;
   case SOLVE_SPLIT:
   case SOLVE_DUAL: return tv ? 2 * image : 0;
   case SOLVE_PARTS: return 8 * blocks_of(solver);
-  case SOLVE_BANDS: return wavelet ? 8 * solver->band_values : 0;
-  case SOLVE_HALF: return wavelet ? 8 * solver->half_values : 0;
+  case SOLVE_BANDS: return wavelet ? 8 * rows * solver->band_values : 0;
+  case SOLVE_HALF: return wavelet ? 8 * rows * solver->half_values : 0;
   case SOLVE_WEIGHTS: return solver->compensates ? 4 * solver->pixels : 0;
-  case SOLVE_SCALE: return 4;
+  case SOLVE_SCALE: return 4 * rows;
   case SOLVE_VALUES:
-  case SOLVE_COUNTS: return 16;
+  case SOLVE_COUNTS: return 16 * rows;
   case SOLVE_REFUSED: return 0;
   default: return image;
   }
@@ -101,6 +101,9 @@ static bool need_kernels(struct solver *solver, struct kernels *kernels, struct 
   if (solver->listed)
     return kernel_need(kernels, "hybrid_list", error) && kernel_need(kernels, "hybrid_normal", error) &&
            kernel_need(kernels, "solve_begin", error);
+  if (solver->sets > 1 && !(kernel_need(kernels, "sets_combine", error) && kernel_need(kernels, "sets_spread", error) &&
+                            kernel_need(kernels, "sets_store", error)))
+    return false;
   return kernel_need(kernels, "solve_spread", error) && kernel_need(kernels, "solve_keep", error) &&
          kernel_need(kernels, "solve_begin", error);
 }
@@ -145,8 +148,11 @@ static struct solver *make_solver(const struct simulation *simulation) {
                             .listed = observation_lists(options),
                             .mapped = compensates ? options->coils.combine == COMBINE_MAPS : maps_coils(options),
                             .compensates = compensates,
+                            .sets = 1,
                             .lines = geometry_chosen(options)->columns};
   if (coils) solver->coils = world_shape(simulation->world, SHAPE_CHW) / solver->pixels;
+  if (solver->mapped) solver->sets = options->coils.sets;
+  solver->apart = solver->sets > 1 && method == RECONSTRUCT_WAVELET;
   solver->whole = solves_whole(solver);
   solve_find_levels(solver);
   solver->chunk = chunk_of(solver, scans_of(simulation), options->reconstruct.method);
@@ -209,9 +215,39 @@ static struct coils coils_of(struct world *world) {
   return coils;
 }
 
+size_t solve_rows(const struct simulation *simulation) {
+  return simulation->pass.images * (simulation->solver->apart ? simulation->solver->sets : 1);
+}
+
+/* From one image of a set or a scan to the next, for kernels/sets.cl. */
+struct steps {
+  struct arg sets, scan, set;
+};
+
+static struct steps steps_of(const struct simulation *simulation) {
+  const struct solver *solver = simulation->solver;
+  uint32_t sets = (uint32_t)solver->sets, scans = (uint32_t)simulation->pass.images;
+  return (struct steps){arg_u32(sets), arg_u32(solver->apart ? 1 : sets), arg_u32(solver->apart ? scans : 1)};
+}
+
+static void combine_sets(struct world *world, const struct simulation *simulation, const struct coils *coils,
+                         struct arg image, bool roll_rows, bool roll_columns) {
+  const struct solver *solver = simulation->solver;
+  const struct steps steps = steps_of(simulation);
+  kernel_run(world_kernels(world), "sets_combine", simulation->pass.images * solver->sets,
+             ARGS(coils->slice, coils->coils, coils->maps, SOLVE_IN(solver, PLANES), image,
+                  arg_u32((uint32_t)simulation->pass.first), arg_u32((uint32_t)solver->coils), steps.sets, steps.scan, steps.set,
+                  arg_u32((uint32_t)solver->height), arg_u32((uint32_t)solver->width), arg_u32(roll_rows),
+                  arg_u32(roll_columns)));
+}
+
 static void combine(struct world *world, const struct simulation *simulation, const struct coils *coils,
                     struct arg image, bool roll_rows, bool roll_columns) {
   const struct solver *solver = simulation->solver;
+  if (solver->sets > 1) {
+    combine_sets(world, simulation, coils, image, roll_rows, roll_columns);
+    return;
+  }
   kernel_run(world_kernels(world), "solve_combine", simulation->pass.images,
              ARGS(coils->slice, coils->coils, coils->maps, SOLVE_IN(solver, PLANES), image,
                   arg_u32((uint32_t)simulation->pass.first), arg_u32((uint32_t)solver->coils), arg_u32(solver->mapped),
@@ -219,8 +255,21 @@ static void combine(struct world *world, const struct simulation *simulation, co
                   arg_u32(roll_columns)));
 }
 
+static void spread_sets(struct world *world, const struct simulation *simulation, const struct coils *coils) {
+  const struct solver *solver = simulation->solver;
+  const struct steps steps = steps_of(simulation);
+  kernel_run(world_kernels(world), "sets_spread", simulation->pass.images * solver->coils,
+             ARGS(coils->slice, coils->coils, coils->maps, SOLVE_IN(solver, PRODUCT), SOLVE_OUT(solver, PLANES),
+                  arg_u32((uint32_t)simulation->pass.first), arg_u32((uint32_t)solver->coils), steps.sets, steps.scan, steps.set,
+                  arg_u32((uint32_t)solver->pixels)));
+}
+
 static void spread_images(struct world *world, const struct simulation *simulation, const struct coils *coils) {
   const struct solver *solver = simulation->solver;
+  if (solver->sets > 1) {
+    spread_sets(world, simulation, coils);
+    return;
+  }
   kernel_run(world_kernels(world), "solve_spread", simulation->pass.images * solver->coils,
              ARGS(coils->slice, coils->coils, coils->maps, SOLVE_IN(solver, PRODUCT), SOLVE_OUT(solver, PLANES),
                   arg_u32((uint32_t)simulation->pass.first), arg_u32((uint32_t)solver->coils),
@@ -304,6 +353,9 @@ static void run_scale(struct world *world, const struct simulation *simulation, 
                   solve_arg(solver, ARG_OUT, ELEMENT_F32, SOLVE_SCALE), arg_u32((uint32_t)simulation->pass.first),
                   arg_u32((uint32_t)solver->coils), arg_u32(solver->mapped), arg_u32((uint32_t)solver->height),
                   arg_u32((uint32_t)solver->width), arg_u32(solver->hybrid)));
+  size_t bytes = sizeof(float) * simulation->pass.images;
+  for (size_t set = 1; solver->apart && set < solver->sets; set++)
+    device_copy(solver->device, solver->buffer[SOLVE_SCALE], 0, solver->buffer[SOLVE_SCALE], set * bytes, bytes);
 }
 
 static void gather(struct world *world, const struct simulation *simulation, const struct coils *coils, struct arg kspace) {
@@ -390,16 +442,21 @@ const struct system system_compensate = {
     .kernels = {"solve_mark", "solve_gather", "solve_density", "solve_weigh", "solve_magnitude"},
     .run = run_compensate};
 
+/* Of a row. */
+static size_t values_of(const struct solver *solver) {
+  return solver->pixels * (solver->apart ? 1 : solver->sets);
+}
+
 void solve_begin(struct world *world, const struct simulation *simulation, double inner, double threshold) {
   const struct solver *solver = simulation->solver;
   world_touch(world, SET(RECONSTRUCTOR_data), SET(RECONSTRUCTOR_solution));
-  kernel_run(world_kernels(world), "solve_begin", simulation->pass.images,
+  kernel_run(world_kernels(world), "solve_begin", solve_rows(simulation),
              ARGS(SOLVE_IN(solver, RIGHT), solve_arg(solver, ARG_IN, ELEMENT_F32, SOLVE_SCALE),
                   SOLVE_OUT(solver, SOLUTION), SOLVE_OUT(solver, RESIDUAL), SOLVE_OUT(solver, DIRECTION),
                   SOLVE_OUT(solver, PRODUCT), solve_arg(solver, ARG_OUT, ELEMENT_F128, SOLVE_VALUES),
                   solve_arg(solver, ARG_OUT, ELEMENT_F128, SOLVE_COUNTS), arg_f32((float)inner),
                   arg_f32((float)threshold), arg_f32((float)solver->options->reconstruct.tolerance),
-                  arg_u32((uint32_t)solver->pixels)));
+                  arg_u32((uint32_t)values_of(solver))));
 }
 
 #define SOLVES .reads = SET(RECONSTRUCTOR_data), .writes = SET(RECONSTRUCTOR_solution)
@@ -415,7 +472,7 @@ static void run_cg(struct world *world, void *context) {
                     SOLVE_INOUT(solver, RESIDUAL), SOLVE_IN(solver, PARTS),
                     solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_VALUES),
                     solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_COUNTS),
-                    arg_f32((float)solver->options->reconstruct.weight), arg_u32((uint32_t)solver->pixels),
+                    arg_f32((float)solver->options->reconstruct.weight), arg_u32((uint32_t)values_of(solver)),
                     arg_u32((uint32_t)blocks_of(solver))));
   }
 }
@@ -485,10 +542,23 @@ const struct system system_solve_wavelet = {
     .kernels = {"solve_part", "solve_join", "solve_momentum", "solve_descend"},
     .run = solve_run_wavelet};
 
+static void store_sets(struct world *world, const struct simulation *simulation) {
+  const struct solver *solver = simulation->solver;
+  const struct steps steps = steps_of(simulation);
+  kernel_run(world_kernels(world), "sets_store", simulation->pass.images,
+             ARGS(world_in(world, ENV_slice), SOLVE_IN(solver, SOLUTION), world_in(world, SLICE_unit),
+                  world_part(world, ENV_reconstruction), solve_arg(solver, ARG_INOUT, ELEMENT_U32, SOLVE_REFUSED),
+                  arg_u32((uint32_t)simulation->pass.first), steps.sets, steps.scan, steps.set, arg_u32((uint32_t)solver->pixels)));
+}
+
 static void run_store(struct world *world, void *context) {
   const struct simulation *simulation = context;
   const struct solver *solver = simulation->solver;
   world_touch(world, SET(RECONSTRUCTOR_solution), 0);
+  if (solver->sets > 1) {
+    store_sets(world, simulation);
+    return;
+  }
   kernel_run(world_kernels(world), "solve_store", simulation->pass.images,
              ARGS(world_in(world, ENV_slice), SOLVE_IN(solver, SOLUTION), world_in(world, SLICE_unit),
                   world_part(world, ENV_reconstruction), solve_arg(solver, ARG_INOUT, ELEMENT_U32, SOLVE_REFUSED),

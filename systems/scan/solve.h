@@ -62,6 +62,8 @@ struct solver {
   struct device *device;
   const struct options *options;
   size_t height, width, pixels, coils, chunk; /* scans at a time */
+  size_t sets;     /* of maps: images of a scan */
+  bool apart;      /* which are solved for as scans are, set after set; else one after the other, as one image of all */
   bool hybrid;                                /* the data are SLICE.hybrid, or of coils */
   bool listed;                                /* they are looked up line by line: there are no planes */
   bool mapped;                                /* coils are known by SLICE.maps */
@@ -95,6 +97,8 @@ struct arg solve_arg(const struct solver *solver, enum arg_kind kind, enum eleme
 /* Starts the scans of the pass from 0. threshold: of the prior, in parts of the scan's brightness; inner: relative
  * tolerance of conjugate gradients. */
 void solve_begin(struct world *world, const struct simulation *simulation, double inner, double threshold);
+/* What kernels of scans see: a row a scan, or where sets are apart an image. */
+size_t solve_rows(const struct simulation *simulation);
 /* SOLVE_PRODUCT becomes A^H A of the image that it holds, and `image` too. */
 void solve_normal(struct world *world, const struct simulation *simulation, enum solve_buffer image);
 /* The levels that the sizes have. */

@@ -62,7 +62,7 @@ static void part(struct world *world, const struct simulation *simulation, struc
                  size_t height, size_t width) {
   const struct solver *solver = simulation->solver;
   size_t lines = down ? band_of(height) : height;
-  kernel_run(world_kernels(world), "solve_part", simulation->pass.images * lines,
+  kernel_run(world_kernels(world), "solve_part", solve_rows(simulation) * lines,
              ARGS(solve_arg(solver, ARG_IN, ELEMENT_C64, from.buffer), solve_arg(solver, ARG_OUT, ELEMENT_C64, to.buffer),
                   arg_u32(down), arg_u32((uint32_t)height), arg_u32((uint32_t)width),
                   arg_u32((uint32_t)from.layout.pitch), arg_u32((uint32_t)from.layout.first),
@@ -74,7 +74,7 @@ static void part(struct world *world, const struct simulation *simulation, struc
 static void join(struct world *world, const struct simulation *simulation, struct place from, struct place to, bool down,
                  size_t height, size_t width, bool shrinks, size_t keep_rows, size_t keep_columns) {
   const struct solver *solver = simulation->solver;
-  kernel_run(world_kernels(world), "solve_join", simulation->pass.images * height,
+  kernel_run(world_kernels(world), "solve_join", solve_rows(simulation) * height,
              ARGS(solve_arg(solver, ARG_IN, ELEMENT_C64, from.buffer),
                   solve_arg(solver, ARG_IN, ELEMENT_F128, SOLVE_VALUES),
                   solve_arg(solver, ARG_OUT, ELEMENT_C64, to.buffer), arg_u32(down), arg_u32((uint32_t)height),
@@ -135,7 +135,7 @@ static struct shift shift_of(const struct solver *solver, uint32_t iteration) {
 
 static void run_momentum(struct world *world, const struct simulation *simulation, double factor, struct shift shift) {
   const struct solver *solver = simulation->solver;
-  kernel_run(world_kernels(world), "solve_momentum", simulation->pass.images,
+  kernel_run(world_kernels(world), "solve_momentum", solve_rows(simulation),
              ARGS(arg_buffer(ARG_IN, ELEMENT_C64, solver->buffer[SOLVE_DIRECTION]),
                   solve_arg(solver, ARG_IN, ELEMENT_F128, SOLVE_VALUES),
                   solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_COUNTS), SOLVE_INOUT(solver, RESIDUAL),
@@ -146,7 +146,7 @@ static void run_momentum(struct world *world, const struct simulation *simulatio
 
 static void run_descend(struct world *world, const struct simulation *simulation, struct shift shift) {
   const struct solver *solver = simulation->solver;
-  kernel_run(world_kernels(world), "solve_descend", simulation->pass.images,
+  kernel_run(world_kernels(world), "solve_descend", solve_rows(simulation),
              ARGS(SOLVE_IN(solver, PRODUCT), SOLVE_IN(solver, RIGHT), SOLVE_INOUT(solver, SOLUTION),
                   SOLVE_INOUT(solver, DIRECTION), solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_COUNTS),
                   arg_f32((float)step), arg_u32((uint32_t)solver->height), arg_u32((uint32_t)solver->width),
