@@ -86,6 +86,7 @@ struct file {
   size_t coils;
   size_t map_coils, map_width; /* of sensitivity_maps; 0: it has none */
   bool empty;                  /* the second of its two slices */
+  bool broken;                 /* a map of it is no number */
 };
 
 static void write_maps(struct store *store, const struct file *file) {
@@ -96,6 +97,7 @@ static void write_maps(struct store *store, const struct file *file) {
   for (size_t i = 0; i < count; i++)
     maps[i] = (float complex)map_at(i / plane % file->map_coils, file->map_coils, i % plane / file->map_width,
                                     i % file->map_width);
+  if (file->broken) maps[count - plane / 2 + file->map_width / 2] = NAN; /* in the middle of the last slice */
   assert_good(store_write(store, "sensitivity_maps", STORE_C64, 4, shape, maps, false, &error), &error);
 }
 
@@ -184,7 +186,7 @@ static void maps_are_made_of_the_middle(void **state) {
   struct error error;
   double covered;
   const struct file files[] = {
-      {"a.h5", COILS, 0, 0, false}, {"b.h5", 1, 0, 0, false}, {"c.h5", COILS, 0, 0, false}};
+      {"a.h5", COILS, 0, 0, .empty = false}, {"b.h5", 1, 0, 0, .empty = false}, {"c.h5", COILS, 0, 0, .empty = false}};
   for (size_t f = 0; f < 3; f++) write_file(&files[f]);
   assert_good(open_bench(&bench, *state, &error), &error);
   for (size_t slice = 0; slice < 6; slice++) {
@@ -202,7 +204,7 @@ static void maps_are_made_of_acquired_lines(void **state) {
   struct bench bench;
   struct error error;
   double covered, worst[2];
-  write_file(&(struct file){"a.h5", COILS, 0, 0, false});
+  write_file(&(struct file){"a.h5", COILS, 0, 0, .empty = false});
   for (int k = 0; k < 2; k++) {
     options.coils.maps = k ? MAPS_ACQUIRED : MAPS_PRESCAN;
     options.acquisition.initial_lines = 13;
@@ -219,7 +221,7 @@ static void maps_of_the_file_lie_where_its_images_do(void **state) {
   struct error error;
   options.coils.maps = MAPS_FILE;
   options.data.pad = 0;
-  write_file(&(struct file){"a.h5", COILS, COILS, WIDTH, false});
+  write_file(&(struct file){"a.h5", COILS, COILS, WIDTH, .empty = false});
   assert_good(open_bench(&bench, *state, &error), &error);
   for (size_t slice = 0; slice < 2; slice++) {
     const float complex *maps = maps_of(&bench, slice);
@@ -239,7 +241,7 @@ static void ones_are_ones(void **state) {
   static float image[PIXELS];
   float unit;
   options.coils.maps = MAPS_ONES;
-  write_file(&(struct file){"a.h5", COILS, 0, 0, false});
+  write_file(&(struct file){"a.h5", COILS, 0, 0, .empty = false});
   assert_good(open_bench(&bench, *state, &error), &error);
   const float complex *maps = maps_of(&bench, 1);
   for (size_t i = 0; i < COILS * PIXELS; i++) assert_true(maps[i] == 1);
@@ -282,7 +284,7 @@ static void truth_and_observation_are_combined_by_maps(void **state) {
   options.coils.maps = MAPS_FILE;
   options.coils.combine = COMBINE_MAPS;
   options.data.scale = 0.5;
-  write_file(&(struct file){"a.h5", COILS, COILS, WIDTH, false});
+  write_file(&(struct file){"a.h5", COILS, COILS, WIDTH, .empty = false});
   assert_good(open_bench(&bench, *state, &error), &error);
   observe_all(&bench, 2);
   for (size_t slice = 0; slice < 2; slice++) {
@@ -305,7 +307,7 @@ static void what_no_coil_sees_is_zero(void **state) {
   struct error error;
   size_t cropped = 0;
   options.coils.combine = COMBINE_MAPS;
-  write_file(&(struct file){"a.h5", COILS, 0, 0, false});
+  write_file(&(struct file){"a.h5", COILS, 0, 0, .empty = false});
   assert_good(open_bench(&bench, *state, &error), &error);
   observe_all(&bench, 2);
   support_get(bench.simulation.world, SLICE_maps, 0, 1, maps);
@@ -348,7 +350,7 @@ static void two_sets_share_what_coils_see(void **state) {
   options.coils.combine = COMBINE_MAPS;
   options.coils.sets = 2;
   options.coils.crop = 0;
-  write_file(&(struct file){"a.h5", COILS, 0, 0, false});
+  write_file(&(struct file){"a.h5", COILS, 0, 0, .empty = false});
   assert_good(open_bench(&bench, *state, &error), &error);
   observe_all(&bench, 2);
   support_get(bench.simulation.world, SLICE_maps, 1, 1, maps);
@@ -513,20 +515,23 @@ static void refuse(struct device *device, const char *text) {
 static void files_with_other_maps_are_refused(void **state) {
   options.coils.maps = MAPS_FILE;
   options.data.strict = true;
-  write_file(&(struct file){"a.h5", COILS, 0, 0, false});
+  write_file(&(struct file){"a.h5", COILS, 0, 0, .empty = false});
   refuse(*state, "a.h5 has k-space of 4 coils and no dataset sensitivity_maps, which coils.maps file takes");
-  write_file(&(struct file){"a.h5", COILS, 3, WIDTH, false});
+  write_file(&(struct file){"a.h5", COILS, 3, WIDTH, .empty = false});
   refuse(*state,
          "a.h5 has sensitivity_maps of 2 slices, 3 coils and 40x36 pixels; they must be of 2, 4 and 40x36");
-  write_file(&(struct file){"a.h5", COILS, COILS, N, false});
+  write_file(&(struct file){"a.h5", COILS, COILS, N, .empty = false});
   refuse(*state, "4 coils and 40x32 pixels; they must be of 2, 4 and 40x36, as its k-space");
+  options.data.strict = false;
+  write_file(&(struct file){"a.h5", COILS, COILS, WIDTH, .broken = true});
+  refuse(*state, "a.h5, slice 1: dataset sensitivity_maps holds values that are not finite");
 }
 
 /* Maps of a file are of its own coils. */
 static void maps_of_mixed_coils_are_refused(void **state) {
   options.coils.maps = MAPS_FILE;
   options.coils.compress = 2;
-  write_file(&(struct file){"a.h5", COILS, COILS, WIDTH, false});
+  write_file(&(struct file){"a.h5", COILS, COILS, WIDTH, .empty = false});
   refuse(*state, "coils.maps is file, whose maps are of the file's own coils, and coils.compress changes them");
   options.coils.compress = 0;
   options.coils.whiten = WHITEN_EDGE;
@@ -534,15 +539,15 @@ static void maps_of_mixed_coils_are_refused(void **state) {
 }
 
 static void slices_without_signal_are_refused(void **state) {
-  write_file(&(struct file){"a.h5", COILS, 0, 0, true});
+  write_file(&(struct file){"a.h5", COILS, 0, 0, .empty = true});
   refuse(*state, "a.h5, slice 1: its 24x24 central samples are all zero");
-  write_file(&(struct file){"a.h5", COILS, 0, 0, false});
+  write_file(&(struct file){"a.h5", COILS, 0, 0, .empty = false});
   options.coils.crop = 1;
   refuse(*state, "a.h5, slice 0: its maps are 0 everywhere: by its 24x24 central samples no pixel has an eigenvalue of coils.crop, 1,");
 }
 
 static void keys_that_do_not_go_together_are_refused(void **state) {
-  write_file(&(struct file){"a.h5", COILS, 0, 0, false});
+  write_file(&(struct file){"a.h5", COILS, 0, 0, .empty = false});
   options.coils.maps = MAPS_NONE;
   refuse(*state, "these slices have 4 coils, and coils.maps is none; set it to prescan");
   options.coils.combine = COMBINE_MAPS;

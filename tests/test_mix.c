@@ -161,6 +161,9 @@ static void noise_of_no_full_rank_is_refused(void **state) {
   assert_false(mix(*state, COILS, &error));
   assert_holds(error.text,
                "a file: the 3000 samples of dataset noise have no covariance of full rank for 5 coils");
+  scan[7] = NAN;
+  assert_false(mix(*state, COILS, &error));
+  assert_holds(error.text, "a file: dataset noise holds values that are not finite");
 }
 
 /* ---- BART --------------------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "systems/sampling/acquisition.h"
 #include "systems/sampling/geometry.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Of 8 lines, maps are wrong by .05 in the median, of 12 by .02 (angle to those of 24). */
@@ -180,14 +181,21 @@ static void crop_maps(const struct volume *volume, const struct scan_shape *shap
   }
 }
 
-void maps_write(struct world *world, size_t row, const struct volume *volume, const struct options *options,
-                const float *maps) {
+bool maps_write(struct world *world, size_t row, const struct volume *volume, size_t slice, const struct options *options,
+                const float *maps, struct error *error) {
   const struct scan_shape shape = scan_shape_of(options);
   struct arena *arena = arena_open();
-  float *own = arena_new(arena, world_column_bytes(world, SLICE_maps));
+  size_t bytes = world_column_bytes(world, SLICE_maps), finite = 0;
+  float *own = arena_new(arena, bytes);
   crop_maps(volume, &shape, options->data.pad, maps, own);
-  world_put(world, &system_load_maps, SLICE_maps, row, 1, own);
+  while (finite < bytes / sizeof *own && isfinite(own[finite])) finite++;
+  bool good = finite == bytes / sizeof *own ||
+              fail_file(error, "%s, slice %zu: dataset sensitivity_maps holds values that are not finite; mend them, or set "
+                               "coils.maps to prescan",
+                        volume->path, slice);
+  if (good) world_put(world, &system_load_maps, SLICE_maps, row, 1, own);
   arena_close(arena);
+  return good;
 }
 
 /* ---- making them -------------------------------------------------------------------------------------- */

@@ -22,9 +22,10 @@ bool maps_lines(const struct options *options, size_t *lines, struct error *erro
 
 /* Before slices are read: no coil sees anything yet. */
 void maps_clear(struct world *world);
-/* The file's maps [coils][height][width], float pairs, cropped and padded as its images are. */
-void maps_write(struct world *world, size_t row, const struct volume *volume, const struct options *options,
-                const float *maps);
+/* The file's maps [coils][height][width], float pairs, cropped and padded as its images are. Refuses what is not finite,
+ * by the slice's number in the file. */
+bool maps_write(struct world *world, size_t row, const struct volume *volume, size_t slice, const struct options *options,
+                const float *maps, struct error *error);
 /* When all k-space is there: of every slice. Nothing where the world has no such column. Names the slice that
  * has none. */
 bool maps_make(struct world *world, const struct dataset *dataset, const struct options *options,

@@ -137,6 +137,10 @@ static bool make_matrix(struct mix *mix, const struct volume *volume, const stru
   double complex *before = work, *all = work + coils * coils;
   bool good = true;
   set_identity(before, coils, coils);
+  for (size_t i = 0; options->coils.whiten == WHITEN_NOISE && i < volume->noise_coils * volume->noise_samples; i++)
+    if (!isfinite(crealf(scan[i])) || !isfinite(cimagf(scan[i])))
+      return fail_file(error, "%s: dataset noise holds values that are not finite; mend them, or set coils.whiten to edge or none",
+                       volume->path);
   if (options->coils.whiten != WHITEN_NONE) whiten(volume, options, samples, scan, before, &good);
   if (!good && options->coils.whiten == WHITEN_NOISE)
     return fail_file(

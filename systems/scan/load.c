@@ -181,12 +181,13 @@ static void write_numbers(struct load *load, const struct volume *volume, uint32
   world_leave(world, before);
 }
 
-static bool write_slice(struct load *load, const struct volume *volume, uint32_t index, const float *data,
+static bool write_slice(struct load *load, const struct volume *volume, uint32_t index, size_t slice, const float *data,
                         struct error *error) {
   const struct scan_shape shape = scan_shape_of(load->options);
   write_numbers(load, volume, index);
-  if (volume->map_coils && world_has(load->world, SLICE_maps))
-    maps_write(load->world, load->rows, volume, load->options, data + volume_sample_floats(volume));
+  if (volume->map_coils && world_has(load->world, SLICE_maps) &&
+      !maps_write(load->world, load->rows, volume, slice, load->options, data + volume_sample_floats(volume), error))
+    return false;
   if (!world_has(load->world, SLICE_coil_kspace) || load->options->coils.simulate) return true;
   return spectra_for(&load->spectra, &load->coils, &shape, load->options->data.pad, error) &&
          run_alone(load, &system_load_coils, error);
@@ -253,7 +254,7 @@ static bool take_slice(struct load *load, const struct reader_slice *slice, stru
   load->report->names[load->rows] = (struct slice_name){slice->volume, slice->slice};
   if (load->cache)
     memcpy(slice_cache_image(load->cache, load->rows), load->crop, sizeof(float) * pixels);
-  else if (!write_slice(load, volume, (uint32_t)slice->volume, slice->data, error))
+  else if (!write_slice(load, volume, (uint32_t)slice->volume, slice->slice, slice->data, error))
     return false;
   load->rows++;
   return true;
