@@ -1,8 +1,5 @@
 /* Straight-through policies: an update against a vector in double precision; draws of exactly the budget; the fused path;
  * parts of a minibatch; a reconstructor that stays; going on; what is refused. */
-#include "engine/files/part.h"
-#include "engine/files/store.h"
-#include "systems/networks/checkpoint.h"
 #include "systems/planned/through.h"
 #include "tests/training.h"
 
@@ -10,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VECTOR = 4, LINES = 8 };
+enum { LINES = 8 };
 
 static void set_options(struct run *run, const char *output) {
   set_training(run, METHOD_STRAIGHT_THROUGH, output);
@@ -25,69 +22,6 @@ static void set_steps(struct run *run, const char *output) {
 
 /* ---- an update (tests/through_vectors.py) --------------------------------------------------------------- */
 
-static struct store *open_vector(struct run *run) {
-  struct store *store;
-  struct error error;
-  assert_good(store_open(&store, arena_text(run->arena, "%s/through_32.h5", getenv("L2SR_TEST_DATA")), &error), &error);
-  return store;
-}
-
-/* Its images as the volumes of a data set. */
-static void write_volumes(struct run *run, struct store *vector) {
-  const size_t shape[] = {VECTOR, N, N};
-  float *images = ARENA_NEW(run->arena, float, VECTOR *N *N);
-  struct store *store;
-  struct error error;
-  assert_good(store_read_known(vector, "images", STORE_F32, VECTOR * N * N, images, &error), &error);
-  for (int i = 0; i < 2; i++) {
-    assert_good(folder_make(support_path(&folder, i ? "vector/val" : "vector/train"), &error), &error);
-    const char *path = support_path(&folder, i ? "vector/val/one.h5" : "vector/train/one.h5");
-    assert_good(store_create(&store, path, &error), &error);
-    assert_good(store_write(store, "reconstruction_esc", STORE_F32, 3, shape, images, false, &error), &error);
-    assert_good(store_commit(store, &error), &error);
-  }
-  run->options.data.path = support_path(&folder, "vector");
-}
-
-static void read_parameters(struct run *run, struct store *vector, const char *group, const struct graph *graph) {
-  struct error error;
-  for (int i = 0; i < graph->parameters; i++) {
-    const struct parameter *parameter = &graph->parameter[i];
-    float *value = ARENA_NEW(run->arena, float, parameter->count);
-    assert_good(store_read_known(vector, arena_text(run->arena, "%s/%s", group, parameter->name), STORE_F32,
-                                 parameter->count, value, &error),
-                &error);
-    device_write(&device, parameter->value, 0, sizeof(float) * parameter->count, value);
-    assert_good(device_finish(&device, &error), &error);
-  }
-}
-
-/* What a norm takes away has no gradient. */
-static void compare_gradients(struct run *run, struct store *vector, const struct graph *graph) {
-  struct error error;
-  for (int i = 0; i < graph->parameters; i++) {
-    const struct parameter *parameter = &graph->parameter[i];
-    float *expected = ARENA_NEW(run->arena, float, parameter->count);
-    const float *found = read_floats(run->arena, parameter->gradient, parameter->count);
-    double largest = 0;
-    assert_good(store_read_known(vector, arena_text(run->arena, "gradient/%s", parameter->name), STORE_F32,
-                                 parameter->count, expected, &error),
-                &error);
-    for (size_t k = 0; k < parameter->count; k++) largest = fmax(largest, fabs(expected[k]));
-    double off = largest_difference(found, expected, parameter->count);
-    assert_true(largest > 1e-5 || strstr(parameter->name, "layers.0.bias"));
-    if (off > 2e-4 * fmax(largest, 1e-4)) fail_msg("%s is off by %g of %g", parameter->name, off, largest);
-  }
-}
-
-static void check_order(struct run *run, struct store *vector) {
-  uint32_t expected[VECTOR];
-  struct error error;
-  assert_good(store_read_known(vector, "order", STORE_U32, VECTOR, expected, &error), &error);
-  for (int i = 0; i < VECTOR; i++)
-    assert_int_equal(fitting_of(&run->training)->train.order.slice[i], expected[i]);
-}
-
 /* A rate of 0 leaves the parameters as the gradient saw them. */
 static void an_update_is_that_of_the_vector(void **state) {
   struct run run;
@@ -95,23 +29,23 @@ static void an_update_is_that_of_the_vector(void **state) {
   double expected, values[TRAINING_VALUES] = {0};
   (void)state;
   set_steps(&run, NULL);
-  struct store *vector = open_vector(&run);
-  write_volumes(&run, vector);
+  struct store *vector = vector_open(&run, "through_32.h5");
+  vector_write_volumes(&run, vector);
   run.options.train.batch = VECTOR;
   run.options.train.rate = 0;
   start_run(&run);
   struct through *through = training_through(&run.training);
-  read_parameters(&run, vector, "policy", through->policy.graph);
-  read_parameters(&run, vector, "unet", run.training.reconstructor.graph);
+  vector_read_parameters(&run, vector, "policy", through->policy.graph);
+  vector_read_parameters(&run, vector, "unet", run.training.reconstructor.graph);
   policy_changed(&through->policy);
   reconstructor_changed(&run.training.reconstructor);
-  check_order(&run, vector);
+  vector_check_order(&run, vector);
   fit_step(&run.training, 0, VECTOR);
   run.training.done = 1;
   assert_good(fit_log(&run.training, values, &error), &error);
   assert_good(store_read_known(vector, "loss", STORE_F64, 1, &expected, &error), &error);
   assert_true(fabs(values[0] - expected) < 1e-5);
-  compare_gradients(&run, vector, through->policy.graph);
+  vector_compare_gradients(&run, vector, "gradient", through->policy.graph);
   store_close(vector);
   close_run(&run);
 }

@@ -1,10 +1,13 @@
 #include "systems/scan/sequence.h"
 #include "tests/training.h"
 
+#include "engine/files/part.h"
 #include "systems/methods/method.h"
 #include "systems/scan/systems.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct device device;
 struct folder folder;
@@ -156,4 +159,67 @@ void check_going_on(void (*set)(struct run *run, const char *output),
   compare_runs(&whole, &rest, graph(&whole.training), graph(&rest.training));
   close_run(&rest);
   close_run(&whole);
+}
+
+/* ---- vectors ------------------------------------------------------------------------------------------- */
+
+struct store *vector_open(struct run *run, const char *name) {
+  struct store *store;
+  struct error error;
+  assert_good(store_open(&store, arena_text(run->arena, "%s/%s", getenv("L2SR_TEST_DATA"), name), &error), &error);
+  return store;
+}
+
+void vector_write_volumes(struct run *run, struct store *vector) {
+  const size_t shape[] = {VECTOR, N, N};
+  float *images = ARENA_NEW(run->arena, float, VECTOR *N *N);
+  struct store *store;
+  struct error error;
+  assert_good(store_read_known(vector, "images", STORE_F32, VECTOR * N * N, images, &error), &error);
+  for (int i = 0; i < 2; i++) {
+    assert_good(folder_make(support_path(&folder, i ? "vector/val" : "vector/train"), &error), &error);
+    const char *path = support_path(&folder, i ? "vector/val/one.h5" : "vector/train/one.h5");
+    assert_good(store_create(&store, path, &error), &error);
+    assert_good(store_write(store, "reconstruction_esc", STORE_F32, 3, shape, images, false, &error), &error);
+    assert_good(store_commit(store, &error), &error);
+  }
+  run->options.data.path = support_path(&folder, "vector");
+}
+
+void vector_read_parameters(struct run *run, struct store *vector, const char *group, const struct graph *graph) {
+  struct error error;
+  for (int i = 0; i < graph->parameters; i++) {
+    const struct parameter *parameter = &graph->parameter[i];
+    float *value = ARENA_NEW(run->arena, float, parameter->count);
+    assert_good(store_read_known(vector, arena_text(run->arena, "%s/%s", group, parameter->name), STORE_F32,
+                                 parameter->count, value, &error),
+                &error);
+    device_write(&device, parameter->value, 0, sizeof(float) * parameter->count, value);
+    assert_good(device_finish(&device, &error), &error);
+  }
+}
+
+void vector_compare_gradients(struct run *run, struct store *vector, const char *group, const struct graph *graph) {
+  struct error error;
+  for (int i = 0; i < graph->parameters; i++) {
+    const struct parameter *parameter = &graph->parameter[i];
+    float *expected = ARENA_NEW(run->arena, float, parameter->count);
+    const float *found = read_floats(run->arena, parameter->gradient, parameter->count);
+    double largest = 0;
+    assert_good(store_read_known(vector, arena_text(run->arena, "%s/%s", group, parameter->name), STORE_F32,
+                                 parameter->count, expected, &error),
+                &error);
+    for (size_t k = 0; k < parameter->count; k++) largest = fmax(largest, fabs(expected[k]));
+    double off = largest_difference(found, expected, parameter->count);
+    assert_true(largest > 1e-5 || strstr(parameter->name, ".bias"));
+    if (off > 4e-4 * fmax(largest, 1e-4)) fail_msg("%s is off by %g of %g", parameter->name, off, largest);
+  }
+}
+
+void vector_check_order(struct run *run, struct store *vector) {
+  uint32_t expected[VECTOR];
+  struct error error;
+  assert_good(store_read_known(vector, "order", STORE_U32, VECTOR, expected, &error), &error);
+  for (int i = 0; i < VECTOR; i++)
+    assert_int_equal(fitting_of(&run->training)->train.order.slice[i], expected[i]);
 }

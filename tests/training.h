@@ -54,4 +54,15 @@ double largest_difference(const float *a, const float *b, size_t count);
 void check_going_on(void (*set)(struct run *run, const char *output),
                     const struct graph *(*graph)(const struct training *training));
 
+/* A file of tests/data with four images of N x N, and an update on them in double. */
+enum { VECTOR = 4 };
+struct store *vector_open(struct run *run, const char *name);
+/* Its images as the volumes of the run's data set. */
+void vector_write_volumes(struct run *run, struct store *vector);
+void vector_read_parameters(struct run *run, struct store *vector, const char *group, const struct graph *graph);
+/* The samples of the first epoch are in its order. */
+void vector_check_order(struct run *run, struct store *vector);
+/* Of every parameter; what a norm takes away has none. */
+void vector_compare_gradients(struct run *run, struct store *vector, const char *group, const struct graph *graph);
+
 #endif
