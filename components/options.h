@@ -231,7 +231,8 @@ enum option_concern {
   X(LBCS, lbcs)                                                                                              \
   X(STRAIGHT_THROUGH, straight_through)                                                                      \
   X(SUNO, suno)                                                                                              \
-  X(DDQN, ddqn)
+  X(DDQN, ddqn)                                                                                              \
+  X(EVALUATOR, evaluator)
 #define METHOD_CHOICE(enumerator, name) "|" #name
 #define METHOD_CHOICES (&(TRAIN_METHODS(METHOD_CHOICE))[1])
 #define TRAIN_OPTIONS(X)                                                                                     \
@@ -239,7 +240,8 @@ enum option_concern {
     "what to train: a reconstructor; a policy with one reward at the end (l2s), with its reconstructor in "  \
     "turn (l2sr), or PG-MRI's; a mask (loupe) or a sampler of several steps (tau_step) with its "            \
     "reconstructor; a mask for a reconstructor, action by action (lbcs); a policy through the reconstructor " \
-    "(straight_through); masks of training slices, which similar slices take (suno); what actions are worth (ddqn)") \
+    "(straight_through); masks of training slices, which similar slices take (suno); what actions are worth (ddqn); " \
+    "how far each line of a reconstruction is from the truth (evaluator)") \
   X(train, TEXT, output, "", 0, 0, NULL, "folder for checkpoints, logs and curves", CONCERNS_PLACE)          \
   X(train, TEXT, start, "", 0, 0, NULL,                                                                      \
     "checkpoint whose reconstructor is where the training of a reconstructor starts, with a new optimiser; " \
@@ -433,6 +435,16 @@ enum option_concern {
     "passes over the lines of every mask, each of which may be exchanged once in a pass", CONCERNS_PLACE)    \
   X(suno, U32, log_every, "7", 1, 1000000, NULL,                                                             \
     "lines of a pass between two lines of the log, each with a validation and a checkpoint", CONCERNS_PLACE)
+#define EVALUATOR_OPTIONS(X)                                                                                 \
+  X(evaluator, U32, channels, "128", 1, 256, NULL,                                                           \
+    "channels of the evaluator after its first convolution; the next three have 2, 4 and 4 times as many")   \
+  X(evaluator, F64, gamma, "100", 0, 1000000, NULL,                                                          \
+    "a line with the error e is worth exp(-gamma e), where 1 is the deviation of the image; published: 3000 for raw " \
+    "data, 100 for magnitudes")                                                                              \
+  X(evaluator, F64, weight, "0.1", 0, 1000, NULL,                                                            \
+    "weight of what draws the reconstructor to images whose lines the evaluator takes for true; 0: none")    \
+  X(evaluator, F64, rate, "0", 0, 1000000000, NULL,                                                          \
+    "learning rate of the evaluator in the first epoch; 0: train.rate")
 #define DDQN_OPTIONS(X)                                                                                      \
   X(ddqn, CHOICE, specific, "subject", 0, 0, "subject|data_set",                                             \
     "what the network sees. subject: the scan. data_set: how many actions there were, so that all scans get one mask") \
@@ -542,6 +554,7 @@ enum option_concern {
   STRAIGHT_THROUGH_OPTIONS(X)                                                                                \
   SUNO_OPTIONS(X)                                                                                            \
   DDQN_OPTIONS(X)                                                                                            \
+  EVALUATOR_OPTIONS(X)                                                                                       \
   BENCHMARK_OPTIONS(X)                                                                                       \
   PHANTOM_OPTIONS(X)                                                                                         \
   IMPORT_OPTIONS(X)
@@ -577,6 +590,7 @@ struct options {
   struct { STRAIGHT_THROUGH_OPTIONS(X) } straight_through;
   struct { SUNO_OPTIONS(X) } suno;
   struct { DDQN_OPTIONS(X) } ddqn;
+  struct { EVALUATOR_OPTIONS(X) } evaluator;
   struct { BENCHMARK_OPTIONS(X) } benchmark;
   struct { PHANTOM_OPTIONS(X) } phantom;
   struct { IMPORT_OPTIONS(X) } import;

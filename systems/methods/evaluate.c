@@ -729,7 +729,7 @@ static bool compare_reconstructor(const struct work *work, struct error *error) 
       log_warning("%s looks at reconstructions, and was trained with those of another reconstructor than %s",
                   options->evaluate.policy, options->evaluate.reconstructor);
   }
-  if (options->evaluate.actions == ACTIONS_BEST)
+  if (options->evaluate.actions == ACTIONS_BEST && !policy->setup.evaluator)
     log_warning("PG-MRI draws its actions, 8 trajectories a slice; here it takes the most probable ones: set "
                 "evaluate.actions to drawn and evaluate.trajectories to 8 for its protocol");
   return true;

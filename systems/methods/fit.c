@@ -161,20 +161,25 @@ static bool write_reconstructor(const struct training *training, struct store *s
   return reconstructor_write(&training->reconstructor, store, error);
 }
 
+/* A network with its own optimiser: what makes masks, or looks at outputs. */
+static bool learns_beside(const struct training *training) {
+  return training->task->facts || fitting_of(training)->add_beside;
+}
+
 /* No method goes on with a network that another has trained. */
 static bool check_method(const struct training *training, struct store *store, struct error *error) {
   char sampler[32] = "reconstructor";
   store_text(store, "sampler", sampler, sizeof sampler);
-  return !strcmp(sampler, training->task->facts ? method_word[training->options->train.method] : "reconstructor") ||
+  return !strcmp(sampler, learns_beside(training) ? method_word[training->options->train.method] : "reconstructor") ||
          fail(error, "it was trained with train.method %s; go on with that, or use another train.output",
               sampler);
 }
 
-/* What learns masks has made as many steps. */
+/* What learns beside it has made as many steps. */
 static bool read_reconstructor(struct training *training, struct store *store, struct error *error) {
   if (!check_method(training, store, error) || !reconstructor_same(&training->reconstructor, store, error)) return false;
   reconstructor_changed(&training->reconstructor);
-  if (training->task->facts) fitting_of(training)->sampler.optimiser->step = training->optimiser.step;
+  if (learns_beside(training)) fitting_of(training)->sampler.optimiser->step = training->optimiser.step;
   return true;
 }
 
@@ -424,16 +429,9 @@ const struct log_value fit_update_values[] = {
     {"rate", NULL, "the learning rate"},
     {NULL, NULL, NULL}};
 
-#define EPOCH_ROWS                                                                                           \
-  [EPOCH_LOSS] = {"loss", "loss/train", "the mean loss of the epoch's images"},                              \
-  [EPOCH_RATE] = {"rate", "rate", "the learning rate"},                                                      \
-  [EPOCH_VAL_LOSS] = {"val_loss", "loss/validation", "the validation loss"},                                 \
-  [EPOCH_VAL_SSIM] = {"val_ssim", "ssim/validation", "the SSIM of the validation images"},                   \
-  [EPOCH_VAL_PSNR] = {"val_psnr", "psnr/validation", "the PSNR of the validation images"}
-
-const struct log_value fit_epoch_values[] = {EPOCH_ROWS, [EPOCH_VALUES] = {NULL, NULL, NULL}};
+const struct log_value fit_epoch_values[] = {FIT_EPOCH_ROWS, [EPOCH_VALUES] = {NULL, NULL, NULL}};
 const struct log_value fit_round_values[] = {
-    EPOCH_ROWS,
+    FIT_EPOCH_ROWS,
     [EPOCH_VAL_SCORE] = {"val_score", "score/validation", "the scene's metric, of the policy's scans"},
     [EPOCH_VAL_SCORE + 1] = {NULL, NULL, NULL}};
 

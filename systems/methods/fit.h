@@ -18,7 +18,7 @@ enum epoch_value { EPOCH_LOSS, EPOCH_RATE, EPOCH_VAL_LOSS, EPOCH_VAL_SSIM, EPOCH
  */
 enum { EPOCH_VAL_SCORE = EPOCH_VALUES };
 
-/* What makes the masks and learns beside the reconstructor, while it is open. */
+/* What learns beside the reconstructor, its masks or on its output, while it is open. */
 struct fit_sampler {
   struct graph *graph; /* owns its parameters; NULL: there is none */
   struct optimiser *optimiser;
@@ -33,6 +33,8 @@ struct fitting {
   struct loss loss;
   struct fit_sampler sampler;
   struct planner *planner; /* makes the masks of validation samples (systems/planned/planned.h); NULL: none does */
+  /* Adds what learns beside the reconstructor on its output, and may add to the gradient there; NULL: nothing does. */
+  void (*add_beside)(struct training *training, struct schedule *schedule);
   bool fixed; /* the reconstructor stays as it began: its steps have rate 0 */
   size_t first, count,
       done; /* samples of the running update; how many of them went before the running part */
@@ -108,6 +110,12 @@ bool fit_log(struct training *training, double values[TRAINING_VALUES], struct e
 bool fit_validate(struct training *training, double values[TRAINING_VALUES], struct error *error);
 bool fit_read(struct training *training, struct store *store, struct error *error);
 
+#define FIT_EPOCH_ROWS                                                                                       \
+  [EPOCH_LOSS] = {"loss", "loss/train", "the mean loss of the epoch's images"},                              \
+  [EPOCH_RATE] = {"rate", "rate", "the learning rate"},                                                      \
+  [EPOCH_VAL_LOSS] = {"val_loss", "loss/validation", "the validation loss"},                                 \
+  [EPOCH_VAL_SSIM] = {"val_ssim", "ssim/validation", "the SSIM of the validation images"},                   \
+  [EPOCH_VAL_PSNR] = {"val_psnr", "psnr/validation", "the PSNR of the validation images"}
 extern const struct log_value fit_update_values[], fit_epoch_values[], fit_round_values[];
 extern const struct log_curve fit_curves[];
 
@@ -128,7 +136,8 @@ enum fit_list {
   FIT_VALIDATE,
   FIT_SCORES
 };
-#define FIT_LISTS                                                                                            \
+#define FIT_LISTS FIT_LISTS_WITH(fit_fill_validate)
+#define FIT_LISTS_WITH(validates_by)                                                                         \
   [FIT_OPENED] = {"opened", "when the training is opened", .host = true, .rows = fit_opened_rows},           \
   [FIT_VALIDATION_ORDER] = {"validation order", "before the first epoch",                                    \
                             .in_own = offsetof(struct fitting, validation.ordering)},                        \
@@ -139,18 +148,19 @@ enum fit_list {
                  .in_own = offsetof(struct fitting, train.masks)},                                           \
   [FIT_UPDATE] = {"update", "for every minibatch", .unit = true, .fill = fit_fill_update},                   \
   [FIT_VALIDATE] = {                                                                                         \
-      "validate", "for every part of the validation data", .validates = true, .fill = fit_fill_validate},    \
+      "validate", "for every part of the validation data", .validates = true, .fill = validates_by},    \
   [FIT_SCORES] = {"scores", "after every part of the validation data", .validates = true, .host = true,      \
                   .fill = fit_fill_scores}
 /* A row tells its lists, keys, state, networks, and what a validation tells, which mostly is this: */
 #define FIT_EPOCHS .validation = {"epoch", fit_epoch_values, 1 << EPOCH_VAL_LOSS}, .score = EPOCH_VAL_SSIM
 #define FIT_TASK FIT_TASK_OF(fit_begin, fit_note)
-#define FIT_TASK_OF(begins, notes)                                                                           \
+#define FIT_TASK_OF(begins, notes) FIT_TASK_BY(begins, notes, fit_describe, fit_validate, fit_curves)
+#define FIT_TASK_BY(begins, notes, described_by, validates_by, drawn)                                        \
   .name = "reconstructor", .network = "unet", .unit = "update", .worked = "images", .advice = "lower train.rate or set train.clip",   \
   .train = {"update", fit_update_values, 1}, .reconstructs = true, .select = SELECT_LOWEST,                  \
-  .selected = EPOCH_VAL_LOSS, .epochs = true, .curves = fit_curves, .describe = fit_describe, .plan = fit_plan,                \
+  .selected = EPOCH_VAL_LOSS, .epochs = true, .curves = drawn, .describe = described_by, .plan = fit_plan,   \
   .load = fit_load, .open = fit_open, .note = notes,                                                         \
-  .close = fit_close, .begin = begins, .step = training_step, .log = fit_log, .validate = fit_validate, \
+  .close = fit_close, .begin = begins, .step = training_step, .log = fit_log, .validate = validates_by,      \
   .read = fit_read
 /* Of masks that are learned beside it. */
 #define FIT_MASKS_TASK FIT_TASK, FIT_EPOCHS, .more = "train.epochs", .one_setting = true

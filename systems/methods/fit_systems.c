@@ -142,19 +142,22 @@ void training_step(struct training *training) {
 
 void fit_fill_update(struct training *training, struct schedule *schedule) {
   const struct fit_way *way = training->task->facts;
+  const struct fitting *fitting = training->own;
+  bool both = way || fitting->add_beside;
   struct system *start = schedule_add(schedule, &zero, training);
-  if (way) start->writes |= SET(SAMPLER_cleared);
+  if (both) start->writes |= SET(SAMPLER_cleared);
   schedule_add(schedule, &repeat_parts, training);
   minibatch_add(&fitting_of(training)->train, schedule);
   if (way) way->there(training, schedule);
   schedule_add(schedule, &system_forward_reconstructor, &training->train.simulation);
   schedule_add(schedule, &fit_loss, training);
+  if (fitting->add_beside) fitting->add_beside(training, schedule);
   struct system *back = schedule_add(schedule, &backward, training);
   if (way) back->writes |= SET(BATCH_input_gradient);
   if (way) way->back(training, schedule);
   schedule_add(schedule, &system_end, NULL);
   schedule_add(schedule, &optimise, training);
-  if (way) schedule_add(schedule, &optimise_masks, training);
+  if (both) schedule_add(schedule, &optimise_masks, training);
 }
 
 void fit_fill_masks(struct training *training, struct schedule *schedule) {

@@ -433,10 +433,14 @@ void network_share(struct network *network, size_t number, const struct path_end
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
+static const char *group_of(const struct network_setup *setup) {
+  return setup->desc->group ? setup->desc->group : "param";
+}
+
 bool network_write(const struct network *network, const struct network_facts *facts, struct store *store,
                    struct error *error) {
   return facts_write(network->setup.desc->facts, facts, store, error) &&
-         checkpoint_write_parameters(store, "param", network->path.graph, error);
+         checkpoint_write_parameters(store, group_of(&network->setup), network->path.graph, error);
 }
 
 bool network_stored(const struct network_setup *setup, struct store *store, const char *group,
@@ -450,10 +454,10 @@ bool network_stored(const struct network_setup *setup, struct store *store, cons
 static bool open_stored(struct network *network, const struct network_setup *setup, struct store *store,
                         network_take *take, struct error *error) {
   struct network_setup own = *setup;
-  if (!take(&own, store, error) || !network_stored(&own, store, "param", error) ||
+  if (!take(&own, store, error) || !network_stored(&own, store, group_of(&own), error) ||
       !network_open(network, &own, error))
     return false;
-  if (checkpoint_read_parameters(store, "param", network->path.graph, error)) return true;
+  if (checkpoint_read_parameters(store, group_of(&own), network->path.graph, error)) return true;
   network_close(network);
   return false;
 }

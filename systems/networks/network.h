@@ -90,7 +90,7 @@ size_t network_spare(const struct network *network);
 size_t network_room(const struct network *network);
 /* The pass works on buffers of the caller's, of that room, in place of its own; NULL: on that of before. */
 void network_share(struct network *network, size_t pass, const struct path_ends *ends);
-/* Facts as attributes and parameters in group "param" of a checkpoint. */
+/* Facts as attributes and parameters in the group of its row (systems/networks/networks.h). */
 bool network_write(const struct network *network, const struct network_facts *facts, struct store *store,
                    struct error *error);
 /* Whether the group holds the parameters of such a network; nothing is opened on the device. */

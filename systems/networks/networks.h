@@ -14,6 +14,7 @@ struct network_desc {
   /* Ports (engine/ecs/world.h): columns that its systems read and write, with their gradients where it is trained. */
   component_set in, out;
   const struct fact *facts;             /* in checkpoints: the first one is the kind's */
+  const char *group;                    /* of its parameters there; NULL: "param" */
   const char *keys[NETWORK_KEYS + 1];   /* options that size it, the one to lower first; ended by NULL */
   const char *precision_key;            /* NULL: it computes in f32 */
   size_t batch;                         /* images a pass: place in struct options */

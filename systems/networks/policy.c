@@ -2,6 +2,7 @@
 
 #include "components/components.h"
 #include "engine/base/log.h"
+#include "systems/evaluator/net_evaluator.h"
 #include "systems/networks/checkpoint.h"
 #include "systems/networks/networks.h"
 
@@ -32,6 +33,7 @@ static tensor append(void *owner, struct graph *graph, tensor *in) {
   int actions = (int)setup->shape.actions;
   *in = graph_input(graph, "observation", 1, (int)setup->shape.height, (int)setup->shape.width);
   policy->lines = graph_input(graph, "mask", actions, 1, 1);
+  if (setup->evaluator) return policy->heads.logits = net_evaluator(graph, *in, (int)setup->channels);
   tensor maps = (setup->dense ? net_pgmri_maps : net_policy_maps)(graph, *in, (int)setup->channels,
                                                                   (int)setup->pools);
   if (setup->dense)
@@ -42,7 +44,7 @@ static tensor append(void *owner, struct graph *graph, tensor *in) {
 }
 
 static const struct network_desc *desc_of(const struct policy_setup *setup) {
-  return setup->dense ? &network_pgmri : &network_policy;
+  return setup->evaluator ? &network_evaluator : setup->dense ? &network_pgmri : &network_policy;
 }
 
 static struct network_setup network_setup(struct policy *policy) {
@@ -53,7 +55,8 @@ static struct network_setup network_setup(struct policy *policy) {
                                 .precision = setup->precision,
                                 .batch = setup->batch,
                                 .train = setup->train,
-                                .portable = setup->portable,
+                                .input_gradient = setup->train && setup->evaluator,
+                                .portable = setup->portable || setup->evaluator,
                                 .whole = setup->whole,
                                 .planned = setup->planned,
                                 .beside = {setup->beside},
@@ -83,7 +86,7 @@ static void offer(struct policy *policy) {
 
 static bool need_kernels(const struct policy_setup *setup, struct error *error) {
   return kernel_need(setup->kernels, "policy_act", error) &&
-         (!setup->train ||
+         (!setup->train || setup->evaluator ||
           kernel_need(setup->kernels, setup->dense ? "policy_reinforce" : "policy_loss", error));
 }
 
@@ -208,7 +211,7 @@ bool policy_is_dense(const char *path, bool *dense, struct error *error) {
   struct store *store;
   *dense = false;
   if (!store_open(&store, path, error)) return false;
-  *dense = facts_are(network_pgmri.facts, store); /* what is no policy at all is refused with more to say by policy_load */
+  *dense = facts_are(network_pgmri.facts, store) || facts_are(network_evaluator.facts, store); /* what is no policy at all is refused with more to say by policy_load */
   store_close(store);
   return true;
 }
@@ -225,7 +228,8 @@ static bool take(struct network_setup *network, struct store *store, struct erro
   struct policy *policy = network->owner;
   struct policy_setup *setup = &policy->setup;
   struct network_facts facts = facts_of(policy);
-  setup->dense = facts_are(network_pgmri.facts, store);
+  setup->evaluator = facts_are(network_evaluator.facts, store);
+  setup->dense = setup->evaluator || facts_are(network_pgmri.facts, store);
   network->desc = desc_of(setup);
   if (!facts_read(network->desc->facts, &facts, store, error)) return false;
   setup->channels = (uint32_t)facts.channels;

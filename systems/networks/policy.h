@@ -21,6 +21,7 @@ struct policy_setup {
   bool portable; /* the whole on the graph, wherever it runs */
   bool whole;    /* refuses where `batch` images do not fit, instead of taking fewer a pass */
   bool dense;    /* PG-MRI's, which looks at the reconstruction and has no critic */
+  bool evaluator; /* systems/evaluator/net_evaluator.h, which is dense, on the graph alone; it may learn what made its input */
   bool planned;  /* it stood beside another, which has told its memory */
   struct network_need beside; /* what is opened after it */
 };
@@ -112,7 +113,7 @@ bool policy_stored(const struct policy_setup *setup, struct store *store, const 
 bool policy_fits(const struct policy_setup *setup, const char *geometry, const char *path,
                  struct error *error);
 
-/* Whether the checkpoint is of PG-MRI's network. */
+/* Whether the checkpoint is of a network that looks at reconstructions. */
 bool policy_is_dense(const char *path, bool *dense, struct error *error);
 
 /* Opens the network of a checkpoint: kind, channels, pools and hidden come from its attributes. Refused when
