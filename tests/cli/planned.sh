@@ -1,5 +1,5 @@
 #!/bin/sh
-# Straight-through policies and SUNO from the command line: their scans beat the zero-filled choice of random lines in one table;
+# Straight-through policies, SUNO and evaluators from the command line: their scans beat the zero-filled choice of random lines in one table;
 # killed and gone on with, compared with one never stopped; training slices take their own masks; refusals. planned.sh L2SR
 set -u
 . "${0%/*}/setup.sh"
@@ -69,12 +69,31 @@ run "going on with masks" "$l2sr" train scene --output cut --resume --set learn.
 for file in masks_1/last reconstructor_1/best; do
   run "masks equal never stopped" "$l2sr" compare cut/$file.h5 suno/$file.h5
 done
+# ---- evaluator ----------------------------------------------------------------------------------------------
+
+sed -i 's/{method: suno, epochs: 8/{method: evaluator, epochs: 4/; s/initial_accelerations: \[32\]/accelerations: [4, 6, 12], initial_accelerations: [32, 32, 32]/' scene.yaml
+echo 'evaluator: {channels: 2}' >>scene.yaml
+run "an evaluator" "$l2sr" train scene --output scores
+scans="--samplers random,policy --reconstructor scores/best.h5 --policy scores/best.h5"
+# shellcheck disable=SC2086
+run "scans by it" "$l2sr" evaluate scene $scans --output by_scores --set evaluate.name=evaluator
+# shellcheck disable=SC2086
+run "few at a time" "$l2sr" evaluate scene $scans --output few_scores --set evaluate.name=evaluator --set world.envs=4 --set policy.batch=3
+run "take the same lines" "$l2sr" compare few_scores/results.h5 by_scores/results.h5 --tolerance 1e-5
+run "report" "$l2sr" report by_scores scores --output scored
+tried=$((tried + 1))
+grep -A2 'Joint training' scored/report.txt | grep -q evaluator || complain "the report does not say that it was trained jointly"
+rm -rf cut
+kill_at log.jsonl epoch 3
+run "going on with scores" "$l2sr" train scene --output cut --resume
+run "scores equal never stopped" "$l2sr" compare cut/last.h5 scores/last.h5
 no_part "killed and gone on with"
 
 # ---- refusals -----------------------------------------------------------------------------------------------
 
 refuse 2 'sampler.mask is empty' evaluate scene --samplers straight_through
 refuse 1 'it is no checkpoint of a policy of straight-through draws' evaluate scene --samplers straight_through --set sampler.mask=plain/best.h5
+refuse 1 'it is no checkpoint of a policy' evaluate scene --samplers policy --policy plain/best.h5
 refuse 1 "it is no checkpoint of a dictionary of masks" evaluate scene --samplers suno --set sampler.mask=whole/best.h5
 refuse 1 'it was trained for scans of 1 initial and 7 acquired lines; x8 long has 1 and 3' evaluate scene --samplers straight_through \
   --set sampler.mask=whole/best.h5 --set acquisition.acceleration=8

@@ -28,7 +28,7 @@ scans() { # scans ACCELERATION HORIZON INITIAL START BUDGET ARGUMENTS...
 
 count=0
 while read -r body size acceleration horizon ratio initial start budget; do
-  case $body in radial) methods='_l2s _l2s_fast _l2sr _l2sr_fast _lbcs _pgmri' ;; *) methods='_l2s _l2s_fast _l2sr _l2sr_fast _lbcs _loupe _pgmri _slbcs _straight_through _suno _tau2 _tau4' ;; esac
+  case $body in radial) methods='_l2s _l2s_fast _l2sr _l2sr_fast _lbcs _pgmri' ;; *) methods='_l2s _l2s_fast _l2sr _l2sr_fast _lbcs _loupe _pgmri _slbcs _straight_through _suno _evaluator _tau2 _tau4' ;; esac
   case $body$horizon in kneelong) methods="$methods _ddqn _ddqn_fast" ;; esac
   for method in '' $methods; do
     name=${body}_x${acceleration}_$horizon$method scene=$scenes/$name.yaml
@@ -40,6 +40,13 @@ while read -r body size acceleration horizon ratio initial start budget; do
     _pgmri4 | _lbcs4 | _slbcs4 | _ddqn4 | _ddqn_fast4) pairs='[4,4,4,6,6,8]' first='[4,6,8,6,8,8]' ;;
     _pgmri8 | _lbcs8 | _slbcs8 | _ddqn8 | _ddqn_fast8) pairs='[8,8,8,12,12,16]' first='[8,12,16,12,16,16]' ;;
     _pgmri16 | _lbcs16 | _slbcs16) pairs='[16,16,16,24,24,32]' first='[16,24,32,24,32,32]' ;;
+    esac
+    case $method$horizon in
+    _evaluatorbase) pairs="[$acceleration,$((acceleration * 5 / 4)),$((acceleration * 3 / 2)),$((acceleration * 7 / 4))]" first="[$ratio,$ratio,$ratio,$ratio]" ;;
+    _evaluatorlong)
+      pairs="[$acceleration,$((acceleration * 5 / 4)),$((acceleration * 3 / 2)),$((2 * acceleration)),$((3 * acceleration)),$((4 * acceleration)),$((6 * acceleration))]"
+      first="[$ratio,$ratio,$ratio,$ratio,$ratio,$ratio,$ratio]"
+      ;;
     esac
     key train.accelerations "$pairs" "$scene"
     key train.initial_accelerations "$first" "$scene"
@@ -126,6 +133,9 @@ for pair in train.optimiser=adam train.rate=0.001 train.epochs=50 train.batch=16
   train.loss=ssim straight_through.steps=1 straight_through.probability=sigmoid straight_through.slope=10 \
   straight_through.rate=0 straight_through.joint=true 'evaluate.samplers=[straight_through]' policy.hidden=256; do
   key "${pair%%=*}" "${pair#*=}" "$scenes/knee_x4_long_straight_through.yaml"
+done
+for pair in evaluator.channels=128 evaluator.gamma=100 evaluator.weight=0.1 evaluator.rate=0 train.rate=0.001; do
+  key "${pair%%=*}" "${pair#*=}" "$scenes/knee_x4_long_evaluator.yaml"
 done
 for pair in suno.passes=1 sampler.polynomial_power=4 alternate.rounds=2 reward.metric=ssim 'evaluate.samplers=[suno]'; do
   key "${pair%%=*}" "${pair#*=}" "$scenes/brain_x8_long_suno.yaml"

@@ -137,6 +137,10 @@ case_through() {
   net='reconstruct.method=varnet varnet.cascades=2 varnet.channels=2 varnet.pools=2 varnet.sense_channels=2 varnet.sense_pools=2'
   train "straight-through variational network" $net train.method=straight_through
 }
+case_evaluator() {
+  train evaluator train.method=evaluator evaluator.channels=2
+  evaluate "by an evaluator" evaluate.reconstructor=run/last.h5 evaluate.policy=run/last.h5
+}
 case_suno() {
   start
   train suno train.method=suno $lines

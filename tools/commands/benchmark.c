@@ -29,6 +29,7 @@ static const struct scanned {
                {"l2sr", "policy", "evaluate.policy", "policy_%u/last.h5", "reconstructor_%u/best.h5"},
                {"pgmri", "policy", "evaluate.policy", "policy_1/last.h5", "reconstructor/best.h5"},
                {"ddqn", "policy", "evaluate.policy", "policy_1/best.h5", "reconstructor/best.h5"},
+               {"evaluator", "policy", "evaluate.policy", "best.h5", "best.h5"},
                {"loupe", "fixed_mask", "sampler.mask", "best.h5", "best.h5"},
                {"tau_step", "tau_step_best", "sampler.tau_step", "best.h5", "best.h5"},
                {"lbcs", "fixed_mask", "sampler.mask", "mask_1/last.h5", "reconstructor/best.h5"},
