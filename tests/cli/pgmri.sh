@@ -67,6 +67,9 @@ awk "BEGIN { exit !($(flops Random) < $(flops 'L2S, L2SR') && $(flops 'L2S, L2SR
 
 run "bench pgmri" "$l2sr" bench pgmri scene --set acquisition.budget=2 --set pgmri.trajectories=3 --json
 grep -q '"slices":8,"trajectories":3,"budget":2,.*"share":[0-9]' out || complain "bench pgmri gives no share"
+run "bench ddqn" "$l2sr" bench ddqn scene --set acquisition.budget=2 --set ddqn.scans=4 --set ddqn.first=8 --set ddqn.batch=4 --slices 8 --json
+grep -q '"scans":4,"budget":2,"updates":1,"batch":4,.*"share":[0-9]' out || complain "bench ddqn gives no share"
+refuse 2 'bench ddqn times passes of images: set it to subject' bench ddqn scene --set ddqn.specific=data_set
 
 # ---- killed -------------------------------------------------------------------------------------------------
 

@@ -42,6 +42,8 @@ grep -A1 'Joint training' page/report.txt | grep -q through || complain "the rep
 run "describe network" "$l2sr" describe network scene
 what='its network'
 says out fc_out.4
+run "bench train" "$l2sr" bench train scene --slices 6 --json
+grep -q '"passes_ratio":[0-9]' out || complain "bench train gives no ratio to the networks' passes alone"
 kill_at log.jsonl epoch 3
 run "going on" "$l2sr" train scene --output cut --resume
 run "equals never stopped" "$l2sr" compare cut/last.h5 whole/last.h5

@@ -6,7 +6,7 @@
 set -u
 . "${0%/*}/setup.sh"
 shift
-[ $# -gt 0 ] || set -- reconstructor l2s pgmri loupe tau_step lbcs 'ddqn ddqn.priority=0.6' 'ddqn ddqn.specific=data_set'
+[ $# -gt 0 ] || set -- reconstructor l2s pgmri loupe tau_step lbcs 'ddqn ddqn.priority=0.6' 'ddqn ddqn.specific=data_set' 'evaluator evaluator.channels=2'
 export L2SR_STRICT=1
 cat >scene.yaml <<'Y'
 data: {size: 32, path: data}

@@ -73,5 +73,7 @@ bool bench_train(struct call *call, struct device *device, struct error *error);
 bool bench_inference(struct call *call, struct device *device, struct error *error);
 /* `l2sr bench pgmri`: reconstructions per second of PG-MRI's training. */
 bool bench_pgmri(struct call *call, struct device *device, struct error *error);
+/* `l2sr bench ddqn`: environment-steps per second of DDQN's training, beside its networks' passes alone. */
+bool bench_ddqn(struct call *call, struct device *device, struct error *error);
 
 #endif

@@ -15,6 +15,7 @@ struct work {
   size_t batch;
   double seconds, waited; /* of an update; the share in which it waits for other ranks */
   double share;           /* seconds of a rank's share of it, alone; 0: this is alone */
+  double passes;          /* seconds of the networks' passes alone; 0: what learns beside is no such network */
 };
 
 static void update(void *context) {
@@ -62,6 +63,29 @@ static bool time_work(struct work *work, struct error *error) {
   return true;
 }
 
+/* The networks forward and back, once each, in the same parts; what learns masks in every step of straight_through.steps. */
+static void pass_networks(void *context) {
+  struct work *work = context;
+  struct reconstructor *reconstructor = &work->training.reconstructor;
+  struct path *path = fitting_of(&work->training)->sampler.path;
+  struct pass pass;
+  for (size_t turn = 0; pass_take(&pass, turn, work->batch, reconstructor->batch); turn++) {
+    reconstructor_forward(reconstructor, pass.images);
+    graph_set_shards(reconstructor->graph, 0, pass.images);
+    reconstructor_backward(reconstructor, pass.images, pass.images);
+    for (uint32_t step = 0; step < work->training.options->straight_through.steps; step++) {
+      path_forward(path, pass.images);
+      graph_set_shards(path->graph, 0, pass.images);
+      path_backward(path, pass.images, 1, false);
+    }
+  }
+}
+
+static bool time_passes(struct work *work, struct error *error) {
+  return !fitting_of(&work->training)->sampler.path ||
+         bench_passes(work->training.device, pass_networks, work, &work->passes, error);
+}
+
 /* An update of the scene's batch. */
 struct one_rank {
   struct call *call;
@@ -100,6 +124,8 @@ static bool print_json(struct work *work, const char *method, double alone, bool
          1e3 * work->seconds);
   bench_print_ranks(training->device->ranks, work->share, work->seconds, work->waited, true);
   if (alone > 0) printf(",\"alone_milliseconds\":%.6g,\"ratio\":%.4g", 1e3 * alone, work->seconds / alone);
+  if (work->passes > 0)
+    printf(",\"passes_milliseconds\":%.6g,\"passes_ratio\":%.4g", 1e3 * work->passes, work->seconds / work->passes);
   if (profile) printf(",\"profile\":");
   if (profile) good = bench_profile(training->device, update, work, true, error);
   printf("}\n");
@@ -119,6 +145,9 @@ static bool print_text(struct work *work, const char *method, double alone, bool
   if (alone > 0)
     printf(": %.3f times the %s ms of the reconstructor alone", work->seconds / alone,
            text_number(1e3 * alone, 4).text);
+  if (work->passes > 0)
+    printf(", %.3f times the %s ms of its networks' passes alone", work->seconds / work->passes,
+           text_number(1e3 * work->passes, 4).text);
   printf("\n");
   bench_print_ranks(training->device->ranks, work->share, work->seconds, work->waited, false);
   return !profile || bench_profile(training->device, update, work, false, error);
@@ -147,7 +176,7 @@ bool bench_train(struct call *call, struct device *device, struct error *error) 
       !open_work(&work, call, device, &all, method->stages[0], error))
     return false;
   work.share = share;
-  bool good = time_work(&work, error) &&
+  bool good = time_work(&work, error) && time_passes(&work, error) &&
               (call_flag(call, "json") ? print_json : print_text)(&work, method->name, alone,
                                                                   call_flag(call, "profile"), error);
   training_close(&work.training);

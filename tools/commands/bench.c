@@ -272,7 +272,7 @@ static bool take_flag(struct call *call, const char *name, const char *section, 
   const char *value = call_flag(call, name), *place = arena_text(call->arena, "--%s", name);
   if (!value) return true;
   if (!section)
-    return fail_usage(error, "bench %s takes no --%s, which network, policy, train, learn and pgmri do", call->operand[0],
+    return fail_usage(error, "bench %s takes no --%s, which network, policy, train, learn, pgmri and ddqn do", call->operand[0],
                       name);
   const char *assignment = arena_text(call->arena, "%s.%s=%s", section, name, value);
   return scene_assign(&option_table, &call->options, call->arena, assignment, place, error);
@@ -303,6 +303,10 @@ static bool check_pgmri(const struct options *options, struct error *error) {
   return bench_check_scans(options, "pgmri", error) && check_network(options, error);
 }
 
+static bool check_ddqn(const struct options *options, struct error *error) {
+  return bench_check_scans(options, "ddqn", error) && check_network(options, error);
+}
+
 static bool check_inference(const struct options *options, struct error *error) {
   return bench_check_scans(options, "inference", error) && check_network(options, error);
 }
@@ -328,6 +332,7 @@ static bool run_bench(struct call *call, struct error *error) {
               {"train", "train", check_network, bench_train, false, false, true, true},
               {"learn", "policy", check_learn, bench_learn, false, false, true, true},
               {"pgmri", "policy", check_pgmri, bench_pgmri, false, false, true, false},
+              {"ddqn", "policy", check_ddqn, bench_ddqn, false, false, true, false},
               {"inference", NULL, check_inference, bench_inference, true, false, false, false}};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     if (strcmp(call->operand[0], list[i].name)) continue;
@@ -337,7 +342,7 @@ static bool run_bench(struct call *call, struct error *error) {
     if (call_flag(call, "train") && !list[i].trains)
       return fail_usage(error, "bench %s takes no --train, which network and policy do", call->operand[0]);
     if (call_flag(call, "profile") && !list[i].profiles)
-      return fail_usage(error, "bench %s takes no --profile, which network, policy, train, learn and pgmri do",
+      return fail_usage(error, "bench %s takes no --profile, which network, policy, train, learn, pgmri and ddqn do",
                         call->operand[0]);
     return (call->operand_count < 2 || call_scene(call, call->operand[1], error)) &&
            take_flag(call, "batch", list[i].section, error) &&
@@ -345,7 +350,7 @@ static bool run_bench(struct call *call, struct error *error) {
            (!list[i].check || list[i].check(&call->options, error)) &&
            (list[i].ranks ? run_ranks : call_on_device)(call, list[i].run, error);
   }
-  return fail_usage(error, "no bench '%s'; there are: step, env, network, policy, train, learn, pgmri, inference",
+  return fail_usage(error, "no bench '%s'; there are: step, env, network, policy, train, learn, pgmri, ddqn, inference",
                     call->operand[0]);
 }
 
@@ -359,7 +364,7 @@ static const struct flag flags[] = {
     {"profile", NULL, NULL,
      "prints the device's time by kernel and layer too; learn: by system (not for step, env and inference)"},
     {"batch", "N", NULL,
-     "images in a pass of the network (network.batch); learn, pgmri: of the policy (policy.batch); train: in "
+     "images in a pass of the network (network.batch); learn, pgmri, ddqn: of the policy (policy.batch); train: in "
      "an update (train.batch)"},
     {"precision", "f32|mixed|half", NULL, "precision of the network (network.precision, policy.precision)"},
     {"devices", "LIST", NULL,
@@ -373,7 +378,7 @@ static const struct flag flags[] = {
 
 const struct command command_bench = {
     .name = "bench",
-    .operands = "step|env|network|policy|train|learn|pgmri|inference [SCENE...]",
+    .operands = "step|env|network|policy|train|learn|pgmri|ddqn|inference [SCENE...]",
     .doc = "measures environment-steps, reconstructions, decisions, learning or whole scans per second",
     .more = "The first operand is one of\n"
             "  step\n"
@@ -394,11 +399,13 @@ const struct command command_bench = {
             "scene's data and reconstructor, else on random ones\n"
             "  pgmri\n"
             "      an update of PG-MRI, beside the passes of its networks alone\n"
+            "  ddqn\n"
+            "      actions of DDQN's scans and the updates after them, beside the passes of its networks alone\n"
             "  inference\n"
             "      operations and seconds a slice of every method at the settings of the scenes, one "
             "slice at a time and at the best number of them\n"
             "Results are checked before the clock starts.",
-    .words = "step|env|network|policy|train|learn|pgmri|inference",
+    .words = "step|env|network|policy|train|learn|pgmri|ddqn|inference",
     .operands_least = 1,
     .operands_most = 64,
     .flags = flags,
