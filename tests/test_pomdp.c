@@ -1,5 +1,5 @@
-/* A scan whose best policy is known in closed form, learnt by A2C and by PPO through the kernels that train
- * the real one.
+/* A scan whose best policy is known in closed form, learnt by A2C, by PPO and by DDQN through the kernels that
+ * train the real one.
  *
  * Line 0 says of which class the scan is and is worth nothing else; each class has two good lines. With three
  * lines to acquire, a scan is worth 1 when both good ones are among them, else 0, paid with the last line.
@@ -39,6 +39,7 @@ struct bench {
   uint32_t members; /* scans in a row that are of one class */
   float gap;        /* what a class is worth more than the one before, whatever is acquired */
   enum learn_baseline baseline;
+  float epsilon; /* chance of an action that is drawn evenly in place of the policy's */
   float lambda, critic; /* critic: the weight of its error, whose gradient passes through the logits */
 };
 
@@ -150,6 +151,21 @@ static void forward(struct bench *bench, const uint32_t *order, size_t count) {
   graph_forward(bench->graph);
 }
 
+/* A free line for every scan that explores. */
+static void explore(struct bench *bench, size_t t) {
+  uint32_t *chosen = bench->actions + t * SCANS;
+  float features[FEATURES], mask[LINES];
+  for (size_t env = 0; env < SCANS; env++) {
+    const struct philox words = random_words(7, STREAM_REPLAY, bench->first_scan + (uint32_t)env, (uint32_t)t);
+    if ((double)words.word[0] * 0x1p-32 >= (double)bench->epsilon) continue;
+    observe(bench, env, t, features, mask);
+    uint32_t left = words.word[1] % (uint32_t)(LINES - t), line = 0;
+    while (mask[line] > 0 || left--) line++;
+    chosen[env] = line;
+  }
+  device_write(bench->device, bench->action, t * SCANS * sizeof *chosen, SCANS * sizeof *chosen, chosen);
+}
+
 static void take_step(struct bench *bench, size_t t, bool best) {
   uint32_t order[SCANS];
   size_t bytes = sizeof *order * SCANS;
@@ -166,6 +182,7 @@ static void take_step(struct bench *bench, size_t t, bool best) {
   device_copy(bench->device, bench->chosen, 0, bench->action, t * bytes, bytes);
   device_copy(bench->device, bench->chance, 0, bench->log_prob, t * bytes, bytes);
   device_read(bench->device, bench->chosen, 0, bytes, bench->actions + t * SCANS);
+  if (bench->epsilon > 0) explore(bench, t);
 }
 
 static void find_advantages(struct bench *bench) {
@@ -269,6 +286,69 @@ static void test_a2c(void **state) {
 
 static void test_ppo(void **state) {
   learn(*state, &(struct learner){0.2f, 80, 4, 2, 0.03});
+}
+
+/* ---- values -------------------------------------------------------------------------------------------- */
+
+/* What the actions of step t should be worth: the reward, or what the best action of the state after is. */
+static void find_targets(struct bench *bench, const uint32_t *order, size_t t) {
+  struct graph *graph = bench->graph;
+  if (t + 1 < STEPS) {
+    forward(bench, order + (t + 1) * SCANS, SCANS);
+    kernel_run(bench->kernels, "policy_act", SCANS,
+               ARGS(graph_arg(ARG_IN, graph_value(graph, bench->logits)), graph_arg(ARG_IN, graph_value(graph, bench->mask)),
+                    arg_buffer(ARG_IN, ELEMENT_U32, bench->scan), arg_buffer(ARG_IN, ELEMENT_U32, bench->step),
+                    arg_buffer(ARG_INOUT, ELEMENT_U32, bench->chosen), graph_arg(ARG_INOUT, bench->chance), arg_u32(0),
+                    arg_u32(9), arg_u32(1)));
+  }
+  kernel_run(bench->kernels, "replay_target", SCANS,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, bench->order), graph_arg(ARG_IN, bench->reward),
+                  graph_arg(ARG_IN, graph_value(graph, bench->logits)), arg_buffer(ARG_IN, ELEMENT_U32, bench->chosen),
+                  graph_arg(ARG_INOUT, bench->target), arg_u32((uint32_t)(t * SCANS)), arg_u32(SCANS), arg_u32(STEPS),
+                  arg_u32(1), arg_f32(1)));
+}
+
+static void learn_values(struct bench *bench) {
+  struct graph *graph = bench->graph;
+  uint32_t order[ROWS];
+  for (uint32_t i = 0; i < ROWS; i++) order[i] = i;
+  device_write(bench->device, bench->order, 0, sizeof order, order);
+  for (size_t t = 0; t < STEPS; t++) find_targets(bench, order, t);
+  forward(bench, order, ROWS);
+  kernel_run(bench->kernels, "replay_loss", ROWS,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, bench->order), graph_arg(ARG_IN, graph_value(graph, bench->logits)),
+                  arg_buffer(ARG_IN, ELEMENT_U32, bench->action), graph_arg(ARG_IN, bench->target),
+                  graph_arg(ARG_IN, bench->advantage), graph_arg(ARG_OUT, graph_gradient(graph, bench->logits)),
+                  arg_buffer(ARG_INOUT, ELEMENT_F128, bench->terms), graph_arg(ARG_INOUT, bench->log_prob), arg_u32(0),
+                  arg_f32(1.0f / ROWS), arg_f32(1), arg_u32(0), arg_f32(1)));
+  device_fill(bench->device, graph_gradient(graph, bench->value), 0, sizeof(float) * ROWS, 0);
+  graph_zero_gradients(graph);
+  graph_backward(graph);
+  optimise_step(&bench->optimiser);
+}
+
+/* The best policy is known, and worth 1 for every scan; no fixed choice of lines is worth more than one in three. */
+static void test_ddqn(void **state) {
+  enum { ROUNDS = 60, UPDATES = 5 };
+  struct bench bench;
+  struct error error;
+  open_bench(&bench, *state, 0.03);
+  assert_good(kernel_need(bench.kernels, "replay_target", &error), &error);
+  assert_good(kernel_need(bench.kernels, "replay_loss", &error), &error);
+  for (int round = 0; round < ROUNDS; round++, bench.first_scan += SCANS) {
+    double left = 1 - (double)round / ROUNDS;
+    bench.epsilon = (float)left;
+    bench.optimiser.rate = 0.03 * left;
+    double mean = roll_out(&bench, true);
+    if (round % 20 == 0) print_message("%d rounds: %.3f\n", round, mean);
+    for (int i = 0; i < UPDATES; i++) learn_values(&bench);
+  }
+  bench.epsilon = 0;
+  double best = roll_out(&bench, true);
+  print_message("by the most valuable lines %.3f\n", best);
+  assert_true(best == 1);
+  for (size_t env = 0; env < SCANS; env++) assert_int_equal(bench.actions[env], 0);
+  close_bench(&bench);
 }
 
 /* ---- gradients in the mean ----------------------------------------------------------------------------- */
@@ -398,7 +478,7 @@ static void test_group(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a2c), cmocka_unit_test(test_ppo),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a2c), cmocka_unit_test(test_ppo), cmocka_unit_test(test_ddqn),
                                      cmocka_unit_test(test_group)};
   return cmocka_run_group_tests_name("pomdp", tests, support_open_device, support_close_device);
 }
