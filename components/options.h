@@ -259,6 +259,9 @@ enum option_concern {
   X(train, CHOICE, reduce, "tree", 0, 0, "tree|free",                                                        \
     "tree: the order of train.shards. free: ranks sum what they hold as it comes: other bytes for another "  \
     "number of ranks")                                                                                       \
+  X(train, CHOICE, exchange, "auto", 0, 0, "auto|host|peer",                                                 \
+    "way of gradients between ranks. peer: from card to card, where all are NVIDIA's and of one host. host: " \
+    "through host memory. auto: peer where that is possible. Bytes are the same", CONCERNS_PLACE)            \
   X(train, CHOICE, loss, "ssim", 0, 0, "ssim|l1|mse|ssim_uniform",                                           \
     "ssim: minus the SSIM of the un-normalised image. ssim_uniform: minus the SSIM of the 7x7 uniform "      \
     "window (SeqMRI, with data.range slice). l1, mse: error of the normalised image")                        \

@@ -4,12 +4,18 @@
 #ifndef L2SR_ENGINE_RANKS_H
 #define L2SR_ENGINE_RANKS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* How gradients go from rank to rank: auto is by peers where all can (engine/device/peers.h). */
+enum ranks_way { RANKS_BY_ANY, RANKS_BY_HOST, RANKS_BY_PEERS };
 
 struct ranks {
   uint32_t rank, count; /* count: a power of two */
   uint32_t place;       /* among those of this host */
+  enum ranks_way way;
+  bool told;            /* which way was chosen */
   double waited;        /* seconds in which this one stood in what follows */
   void *context;
   /* Gives so many bytes to the partner, and takes as many from it. */

@@ -27,7 +27,7 @@ struct cu_access {
   int flags;
 };
 
-enum { UUID_BYTES = 16, CL_UUID = 0x106A, CL_OPAQUE_FD = 0x2060, CL_DEVICES = 0x2051 };
+enum { CL_UUID = 0x106A, CL_OPAQUE_FD = 0x2060, CL_DEVICES = 0x2051 };
 typedef cl_mem cl_create(cl_context context, const cl_ulong *properties, cl_mem_flags flags, size_t bytes,
                          void *host, cl_int *code);
 typedef cl_int cl_acquire(cl_command_queue queue, cl_uint count, const cl_mem *memory, cl_uint waits,
@@ -56,6 +56,9 @@ typedef cl_int cl_acquire(cl_command_queue queue, cl_uint count, const cl_mem *m
   X(unmap, "cuMemUnmap", uint64_t address, size_t bytes)                                                     \
   X(forget, "cuMemRelease", uint64_t handle)                                                                 \
   X(unreserve, "cuMemAddressFree", uint64_t address, size_t bytes)                                           \
+  X(borrow, "cuMemImportFromShareableHandle", uint64_t *handle, void *from, int kind)                        \
+  X(reaches, "cuDeviceCanAccessPeer", int *can, cu_device device, cu_device other)                           \
+  X(copy, "cuMemcpyDtoD_v2", uint64_t to, uint64_t from, size_t bytes)                                       \
   X(name, "cuGetErrorName", cu_result code, const char **name)
 
 struct cuda {
@@ -112,19 +115,24 @@ static bool load_import(struct cuda *cuda, struct error *error) {
 }
 
 static bool is_same(struct cuda *cuda, int number, const unsigned char *wanted) {
-  unsigned char uuid[UUID_BYTES] = {0};
+  unsigned char uuid[CUDA_UUID] = {0};
   return !cuda->device_of(&cuda->own, number) && !cuda->uuid(uuid, cuda->own) &&
          !memcmp(uuid, wanted, sizeof uuid);
 }
 
+void cuda_uuid(const struct device *device, unsigned char uuid[CUDA_UUID]) {
+  memset(uuid, 0, CUDA_UUID);
+  clGetDeviceInfo(device->id, CL_UUID, CUDA_UUID, uuid, NULL);
+}
+
 /* CUDA's number of the device that OpenCL has open. */
 static bool find_device(struct cuda *cuda, struct error *error) {
-  unsigned char wanted[UUID_BYTES] = {0};
+  unsigned char wanted[CUDA_UUID];
   int count = 0;
   cu_result code = cuda->init(0);
   if (!code) code = cuda->count(&count);
   if (code) return refuse(cuda, "to list its devices", code, error);
-  clGetDeviceInfo(cuda->device->id, CL_UUID, sizeof wanted, wanted, NULL);
+  cuda_uuid(cuda->device, wanted);
   for (cuda->number = 0; cuda->number < count; cuda->number++)
     if (is_same(cuda, cuda->number, wanted)) return true;
   return fail_as(error, ERROR_NO_DEVICE,
@@ -211,6 +219,7 @@ bool cuda_memory_open(struct cuda *cuda, struct cuda_memory *memory, size_t byte
       .bytes = grains * cuda->grain, .count = count, .pieces = ARENA_NEW(arena, struct cuda_piece, count)};
   bool good = make(cuda, memory, what, error);
   cuda->pop(&before);
+  memory->own = true;
   cuda->device->bytes += memory->bytes;
   if (!good) cuda_memory_close(cuda, memory);
   return good;
@@ -245,8 +254,74 @@ void cuda_memory_close(struct cuda *cuda, struct cuda_memory *memory) {
   }
   if (memory->address) cuda->unreserve(memory->address, memory->bytes);
   if (inside) cuda->pop(&before);
-  cuda->device->bytes -= memory->bytes;
+  if (memory->own) cuda->device->bytes -= memory->bytes;
   *memory = (struct cuda_memory){0};
+}
+
+/* ---- memory of other processes ------------------------------------------------------------------------- */
+
+bool cuda_memory_lend(struct cuda *cuda, const struct cuda_memory *memory, int *file, struct error *error) {
+  if (memory->count > 1)
+    return fail(error, "they are %zu MiB, and a rank lends at most %zu", memory->bytes >> 20, MOST_GRAINS * cuda->grain >> 20);
+  cu_result code = cuda->export(file, memory->pieces->handle, CU_POSIX_FD, 0);
+  return !code || refuse(cuda, "to lend memory", code, error);
+}
+
+/* Whether what the device of that identity holds can be read by this one. */
+static bool is_reached(struct cuda *cuda, const unsigned char uuid[CUDA_UUID], struct error *error) {
+  unsigned char found[CUDA_UUID];
+  cu_device other;
+  int count = 0, can = 0;
+  cu_result code = cuda->count(&count);
+  for (int i = 0; !code && i < count; i++) {
+    if ((code = cuda->device_of(&other, i)) || (code = cuda->uuid(found, other)) || memcmp(found, uuid, CUDA_UUID)) continue;
+    can = other == cuda->own;
+    if (!can) code = cuda->reaches(&can, cuda->own, other);
+    return code ? refuse(cuda, "to tell which devices it reaches", code, error)
+                : can || fail(error, "%s, device %d of CUDA's, cannot read the memory of device %d", cuda->device->facts.name,
+                              cuda->number, i);
+  }
+  return code ? refuse(cuda, "to list its devices", code, error)
+              : fail(error, "none of the %d devices that CUDA shows is the other rank's; does CUDA_VISIBLE_DEVICES leave it out?", count);
+}
+
+static bool map_borrowed(struct cuda *cuda, struct cuda_memory *memory, int file, struct error *error) {
+  struct cu_access access = {cuda->properties.location, CU_READ_WRITE};
+  struct cuda_piece *piece = memory->pieces;
+  cu_result code = cuda->borrow(&piece->handle, (void *)(intptr_t)file, CU_POSIX_FD);
+  piece->made = !code;
+  if (!code) code = cuda->reserve(&memory->address, memory->bytes, 0, 0, 0);
+  if (code) memory->address = 0;
+  if (!code) code = cuda->map(memory->address, memory->bytes, 0, piece->handle, 0);
+  piece->mapped = !code;
+  if (!code) code = cuda->access(memory->address, memory->bytes, &access, 1);
+  return !code || refuse(cuda, "another process's memory", code, error);
+}
+
+bool cuda_memory_borrow(struct cuda *cuda, struct cuda_memory *memory, const unsigned char uuid[CUDA_UUID], size_t bytes, int file,
+                        struct arena *arena, struct error *error) {
+  cu_context before;
+  if (!is_reached(cuda, uuid, error)) return false;
+  cu_result code = cuda->push(cuda->context);
+  if (code) return refuse(cuda, "its primary context", code, error);
+  *memory = (struct cuda_memory){
+      .bytes = (bytes + cuda->grain - 1) / cuda->grain * cuda->grain, .count = 1, .pieces = ARENA_NEW(arena, struct cuda_piece, 1)};
+  memory->pieces->bytes = memory->bytes;
+  bool good = map_borrowed(cuda, memory, file, error);
+  cuda->pop(&before);
+  if (!good) cuda_memory_close(cuda, memory);
+  return good;
+}
+
+bool cuda_copy(struct cuda *cuda, uint64_t to, uint64_t from, size_t bytes, struct error *error) {
+  cu_context before;
+  cu_result code = cuda->push(cuda->context);
+  if (!code) {
+    code = cuda->copy(to, from, bytes);
+    if (!code) code = cuda->synchronise();
+    cuda->pop(&before);
+  }
+  return !code || refuse(cuda, "to copy between devices", code, error);
 }
 
 bool cuda_wait(struct cuda *cuda, struct error *error) {

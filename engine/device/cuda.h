@@ -23,12 +23,16 @@ struct cuda_memory {
   size_t count; /* 0: there is none */
   uint64_t address;
   size_t bytes;
+  bool own; /* on this device, not another process's */
 };
 
 /* Lives in the arena, and until the device is closed at the longest. The device's context and 2 MiB of shared
  * memory stay until the process ends: cuda.c says why. */
 bool cuda_open(struct cuda **cuda, struct device *device, struct arena *arena, struct error *error);
 void cuda_close(struct cuda *cuda);       /* NULL: there is none */
+enum { CUDA_UUID = 16 };
+/* The device's identity, by which CUDA and OpenCL both know it; 0 where OpenCL has none. */
+void cuda_uuid(const struct device *device, unsigned char uuid[CUDA_UUID]);
 int cuda_number(const struct cuda *cuda); /* of the device among those that CUDA shows this process */
 
 /* `memory` has none. Its list of pieces lives in the arena. */
@@ -37,6 +41,14 @@ bool cuda_memory_open(struct cuda *cuda, struct cuda_memory *memory, size_t byte
 cl_mem cuda_memory_buffer(const struct cuda_memory *memory); /* NULL: it is in several */
 /* Enqueues a copy into all pieces. */
 void cuda_memory_fill(struct cuda *cuda, const struct cuda_memory *memory, cl_mem from, size_t bytes);
+/* An open file by which another process takes such memory, of at most 510 MiB; the caller closes it. */
+bool cuda_memory_lend(struct cuda *cuda, const struct cuda_memory *memory, int *file, struct error *error);
+/* Maps what another process has lent, so many bytes of the device of that identity, for CUDA alone; the file stays the
+ * caller's. Refuses a device whose memory this one cannot read. */
+bool cuda_memory_borrow(struct cuda *cuda, struct cuda_memory *memory, const unsigned char uuid[CUDA_UUID], size_t bytes, int file,
+                        struct arena *arena, struct error *error);
+/* Copies between addresses, whichever device they are of, and waits for it. */
+bool cuda_copy(struct cuda *cuda, uint64_t to, uint64_t from, size_t bytes, struct error *error);
 /* Nobody uses the buffers or the address any more. */
 void cuda_memory_close(struct cuda *cuda, struct cuda_memory *memory);
 

@@ -1,5 +1,7 @@
 #include "engine/graph/rank_sum.h"
 
+#include "engine/base/log.h"
+
 static size_t gradient_bytes(const struct rank_sum *sum) {
   return sizeof(float) * sum->graph->elements;
 }
@@ -21,12 +23,33 @@ static bool open_pinned(struct rank_sum *sum, struct error *error) {
   return true;
 }
 
+static bool open_host(struct rank_sum *sum, struct error *error) {
+  sum->others = device_buffer(sum->graph->device, others_bytes(sum), "another rank's gradients", error);
+  return sum->others && open_pinned(sum, error);
+}
+
+static bool open_way(struct rank_sum *sum, struct error *error) {
+  struct device *device = sum->graph->device;
+  struct ranks *ranks = device->ranks;
+  struct error reason;
+  bool tell = !ranks->told && !ranks->rank;
+  ranks->told = true;
+  if (peers_open(&sum->peers, device, gradient_bytes(sum), others_bytes(sum), ranks->way != RANKS_BY_HOST, &reason)) {
+    if (tell) log_info("gradients of %u ranks are summed from card to card (CUDA)", ranks->count);
+    return true;
+  }
+  if (ranks->way == RANKS_BY_PEERS)
+    return fail_usage(error, "train.exchange is peer, and ranks do not read each other's memory (%s); set it to auto or host",
+                      reason.text);
+  if (tell) log_info("gradients of %u ranks are summed through host memory (%s)", ranks->count, reason.text);
+  return open_host(sum, error);
+}
+
 bool rank_sum_open(struct rank_sum *sum, const struct graph *graph, struct error *error) {
   *sum = (struct rank_sum){.graph = graph};
   if (graph->shards.held > 1 && !kernel_need(graph->kernels, "gradient_tree", error)) return false;
   if (ranks_count(graph->device->ranks) == 1) return true;
-  sum->others = device_buffer(graph->device, others_bytes(sum), "another rank's gradients", error);
-  if (sum->others && open_pinned(sum, error) && kernel_need(graph->kernels, "gradient_add", error)) return true;
+  if (kernel_need(graph->kernels, "gradient_add", error) && open_way(sum, error)) return true;
   rank_sum_close(sum);
   return false;
 }
@@ -34,6 +57,7 @@ bool rank_sum_open(struct rank_sum *sum, const struct graph *graph, struct error
 void rank_sum_close(struct rank_sum *sum) {
   if (!sum->graph) return;
   struct device *device = sum->graph->device;
+  peers_close(sum->peers);
   host_memory_close(&sum->pinned, device);
   device_release(device, sum->others, sum->others ? others_bytes(sum) : 0);
   *sum = (struct rank_sum){0};
@@ -50,37 +74,68 @@ static struct part half_of(struct part part, uint32_t rank, uint32_t bit, bool g
   return (struct part){part.first + (((rank & bit) != 0) != given ? half : 0), half};
 }
 
+static size_t bytes_of(size_t floats) {
+  return sizeof(float) * floats;
+}
+
+/* What the rank whose number differs in `bit` has of this part, into `others`; it is given that one's. */
+static void take(struct rank_sum *sum, uint32_t bit, struct part give, struct part own) {
+  struct device *device = sum->graph->device;
+  size_t bytes = bytes_of(own.count);
+  if (sum->peers) {
+    device_copy(device, sum->graph->gradients, bytes_of(give.first), peers_mail(sum->peers), bytes_of(give.first), bytes);
+    peers_meet(sum->peers, bit);
+    peers_take(sum->peers, bit, bytes_of(own.first), bytes);
+  } else {
+    device_read(device, sum->graph->gradients, bytes_of(give.first), bytes, sum->gradient);
+    ranks_exchange(device->ranks, device->ranks->rank ^ bit, sum->gradient, sum->taken, bytes);
+    device_write(device, sum->others, 0, bytes, sum->taken);
+  }
+}
+
 /* Leaves this rank's part summed over all ranks. */
 static struct part reduce_scatter(struct rank_sum *sum) {
-  struct device *device = sum->graph->device;
-  struct ranks *ranks = device->ranks;
+  struct ranks *ranks = sum->graph->device->ranks;
+  cl_mem others = sum->peers ? peers_taken(sum->peers) : sum->others;
   struct part own = {0, sum->graph->elements};
   for (uint32_t bit = 1; bit < ranks->count; bit *= 2) {
     struct part give = half_of(own, ranks->rank, bit, true);
     own = half_of(own, ranks->rank, bit, false);
-    size_t bytes = sizeof(float) * own.count;
-    device_read(device, sum->graph->gradients, sizeof(float) * give.first, bytes, sum->gradient);
-    ranks_exchange(ranks, ranks->rank ^ bit, sum->gradient, sum->taken, bytes);
-    device_write(device, sum->others, 0, bytes, sum->taken);
+    take(sum, bit, give, own);
     kernel_run(sum->graph->kernels, "gradient_add", own.count,
-               ARGS(graph_arg(ARG_INOUT, sum->graph->gradients), graph_arg(ARG_IN, sum->others),
-                    arg_u32((uint32_t)own.first)));
+               ARGS(graph_arg(ARG_INOUT, sum->graph->gradients), graph_arg(ARG_IN, others), arg_u32((uint32_t)own.first)));
   }
   return own;
+}
+
+/* Of all ranks, in mail or host memory. A part of the mail is written again only after a meeting with the one rank that reads
+ * it: what is given in the exchange of a bit is read in it, and is what that rank's sums go to in its gather. */
+static void gather_parts(struct rank_sum *sum, struct part own) {
+  struct ranks *ranks = sum->graph->device->ranks;
+  for (uint32_t bit = ranks->count / 2; bit; bit /= 2) {
+    size_t beside = ranks->rank & bit ? own.first - own.count : own.first + own.count;
+    if (sum->peers) {
+      peers_meet(sum->peers, bit);
+      peers_collect(sum->peers, bit, bytes_of(beside), bytes_of(own.count));
+    } else
+      ranks_exchange(ranks, ranks->rank ^ bit, sum->gradient + own.first, sum->gradient + beside, bytes_of(own.count));
+    own = (struct part){beside < own.first ? beside : own.first, 2 * own.count};
+  }
 }
 
 /* Every rank's part goes to all. */
 static void gather(struct rank_sum *sum, struct part own) {
   struct device *device = sum->graph->device;
-  struct ranks *ranks = device->ranks;
-  device_read(device, sum->graph->gradients, sizeof(float) * own.first, sizeof(float) * own.count,
-              sum->gradient + own.first);
-  for (uint32_t bit = ranks->count / 2; bit; bit /= 2) {
-    size_t beside = ranks->rank & bit ? own.first - own.count : own.first + own.count;
-    ranks_exchange(ranks, ranks->rank ^ bit, sum->gradient + own.first, sum->gradient + beside, sizeof(float) * own.count);
-    own = (struct part){beside < own.first ? beside : own.first, 2 * own.count};
-  }
-  device_write(device, sum->graph->gradients, 0, gradient_bytes(sum), sum->gradient);
+  cl_mem gradients = sum->graph->gradients, mail = sum->peers ? peers_mail(sum->peers) : NULL;
+  if (mail)
+    device_copy(device, gradients, bytes_of(own.first), mail, bytes_of(own.first), bytes_of(own.count));
+  else
+    device_read(device, gradients, bytes_of(own.first), bytes_of(own.count), sum->gradient + own.first);
+  gather_parts(sum, own);
+  if (mail)
+    device_copy(device, mail, 0, gradients, 0, gradient_bytes(sum));
+  else
+    device_write(device, gradients, 0, gradient_bytes(sum), sum->gradient);
 }
 
 void rank_sum_run(struct rank_sum *sum) {

@@ -292,6 +292,7 @@ static bool set_shards(struct training *training, struct error *error) {
   *own = *training->options;
   if (!rank_card_shards(own, device->ranks, config->folder, config->resume, &own->train.shards, error)) return false;
   device->shards = own->train.reduce == REDUCE_FREE ? ranks_count(device->ranks) : own->train.shards;
+  if (device->ranks) device->ranks->way = (enum ranks_way)own->train.exchange;
   training->options = own;
   return true;
 }
