@@ -27,6 +27,7 @@ static size_t parts(const struct optimiser *optimiser) {
 static bool need_kernels(const struct optimiser *optimiser, struct error *error) {
   static const char *const names[] = {"optimise_adam", "optimise_rmsprop", "optimise_rmsprop",
                                       "optimise_sgd"};
+  if (optimiser->graph->shards.held > 1 && !kernel_need(optimiser->kernels, "gradient_tree", error)) return false;
   return kernel_need(optimiser->kernels, names[optimiser->setup.kind], error) &&
          kernel_need(optimiser->kernels, "optimise_square", error) &&
          kernel_need(optimiser->kernels, "optimise_clip", error);
@@ -59,7 +60,8 @@ bool optimise_open(struct optimiser *optimiser, const struct graph *graph,
                                   .graph = graph,
                                   .setup = *setup,
                                   .rate = setup->rate};
-  if (open_buffers(optimiser, error) && need_kernels(optimiser, error) && rank_sum_open(&optimiser->sum, graph, error))
+  if (open_buffers(optimiser, error) && need_kernels(optimiser, error) &&
+      rank_sum_open(&optimiser->sum, graph->device, graph->kernels, graph->gradients, graph->elements, error))
     return true;
   optimise_close(optimiser);
   return false;
@@ -120,6 +122,7 @@ static void run_sgd(struct optimiser *optimiser) {
 void optimise_step(struct optimiser *optimiser) {
   static void (*const run[])(struct optimiser *) = {run_adam, run_rmsprop, run_rmsprop, run_sgd};
   optimiser->step++;
+  graph_gather(optimiser->graph);
   rank_sum_run(&optimiser->sum);
   if (optimiser->setup.clip > 0) run_clip(optimiser, optimiser->setup.clip);
   run[optimiser->setup.kind](optimiser);

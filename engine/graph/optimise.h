@@ -3,6 +3,7 @@
 #ifndef L2SR_ENGINE_OPTIMISE_H
 #define L2SR_ENGINE_OPTIMISE_H
 
+#include "engine/graph/graph.h"
 #include "engine/graph/rank_sum.h"
 
 enum optimiser_kind {

@@ -3,7 +3,7 @@
 #include "engine/base/log.h"
 
 static size_t gradient_bytes(const struct rank_sum *sum) {
-  return sizeof(float) * sum->graph->elements;
+  return sizeof(float) * sum->elements;
 }
 
 static size_t others_bytes(const struct rank_sum *sum) {
@@ -15,21 +15,21 @@ static size_t pinned_bytes(const struct rank_sum *sum) {
 }
 
 static bool open_pinned(struct rank_sum *sum, struct error *error) {
-  if (!host_memory_open(&sum->pinned, sum->graph->device, pinned_bytes(sum), "gradients that ranks exchange",
+  if (!host_memory_open(&sum->pinned, sum->device, pinned_bytes(sum), "gradients that ranks exchange",
                         "start fewer ranks on this host", error))
     return false;
   sum->gradient = sum->pinned.data;
-  sum->taken = sum->gradient + sum->graph->elements;
+  sum->taken = sum->gradient + sum->elements;
   return true;
 }
 
 static bool open_host(struct rank_sum *sum, struct error *error) {
-  sum->others = device_buffer(sum->graph->device, others_bytes(sum), "another rank's gradients", error);
+  sum->others = device_buffer(sum->device, others_bytes(sum), "another rank's gradients", error);
   return sum->others && open_pinned(sum, error);
 }
 
 static bool open_way(struct rank_sum *sum, struct error *error) {
-  struct device *device = sum->graph->device;
+  struct device *device = sum->device;
   struct ranks *ranks = device->ranks;
   struct error reason;
   bool tell = !ranks->told && !ranks->rank;
@@ -45,18 +45,18 @@ static bool open_way(struct rank_sum *sum, struct error *error) {
   return open_host(sum, error);
 }
 
-bool rank_sum_open(struct rank_sum *sum, const struct graph *graph, struct error *error) {
-  *sum = (struct rank_sum){.graph = graph};
-  if (graph->shards.held > 1 && !kernel_need(graph->kernels, "gradient_tree", error)) return false;
-  if (ranks_count(graph->device->ranks) == 1) return true;
-  if (kernel_need(graph->kernels, "gradient_add", error) && open_way(sum, error)) return true;
+bool rank_sum_open(struct rank_sum *sum, struct device *device, struct kernels *kernels, cl_mem gradients, size_t elements,
+                   struct error *error) {
+  *sum = (struct rank_sum){.device = device, .kernels = kernels, .gradients = gradients, .elements = elements};
+  if (ranks_count(device->ranks) == 1) return true;
+  if (kernel_need(kernels, "gradient_add", error) && open_way(sum, error)) return true;
   rank_sum_close(sum);
   return false;
 }
 
 void rank_sum_close(struct rank_sum *sum) {
-  if (!sum->graph) return;
-  struct device *device = sum->graph->device;
+  struct device *device = sum->device;
+  if (!device) return;
   peers_close(sum->peers);
   host_memory_close(&sum->pinned, device);
   device_release(device, sum->others, sum->others ? others_bytes(sum) : 0);
@@ -80,14 +80,14 @@ static size_t bytes_of(size_t floats) {
 
 /* What the rank whose number differs in `bit` has of this part, into `others`; it is given that one's. */
 static void take(struct rank_sum *sum, uint32_t bit, struct part give, struct part own) {
-  struct device *device = sum->graph->device;
+  struct device *device = sum->device;
   size_t bytes = bytes_of(own.count);
   if (sum->peers) {
-    device_copy(device, sum->graph->gradients, bytes_of(give.first), peers_mail(sum->peers), bytes_of(give.first), bytes);
+    device_copy(device, sum->gradients, bytes_of(give.first), peers_mail(sum->peers), bytes_of(give.first), bytes);
     peers_meet(sum->peers, bit);
     peers_take(sum->peers, bit, bytes_of(own.first), bytes);
   } else {
-    device_read(device, sum->graph->gradients, bytes_of(give.first), bytes, sum->gradient);
+    device_read(device, sum->gradients, bytes_of(give.first), bytes, sum->gradient);
     ranks_exchange(device->ranks, device->ranks->rank ^ bit, sum->gradient, sum->taken, bytes);
     device_write(device, sum->others, 0, bytes, sum->taken);
   }
@@ -95,15 +95,16 @@ static void take(struct rank_sum *sum, uint32_t bit, struct part give, struct pa
 
 /* Leaves this rank's part summed over all ranks. */
 static struct part reduce_scatter(struct rank_sum *sum) {
-  struct ranks *ranks = sum->graph->device->ranks;
+  struct ranks *ranks = sum->device->ranks;
   cl_mem others = sum->peers ? peers_taken(sum->peers) : sum->others;
-  struct part own = {0, sum->graph->elements};
+  struct part own = {0, sum->elements};
   for (uint32_t bit = 1; bit < ranks->count; bit *= 2) {
     struct part give = half_of(own, ranks->rank, bit, true);
     own = half_of(own, ranks->rank, bit, false);
     take(sum, bit, give, own);
-    kernel_run(sum->graph->kernels, "gradient_add", own.count,
-               ARGS(graph_arg(ARG_INOUT, sum->graph->gradients), graph_arg(ARG_IN, others), arg_u32((uint32_t)own.first)));
+    kernel_run(sum->kernels, "gradient_add", own.count,
+               ARGS(arg_buffer(ARG_INOUT, ELEMENT_F32, sum->gradients), arg_buffer(ARG_IN, ELEMENT_F32, others),
+                    arg_u32((uint32_t)own.first)));
   }
   return own;
 }
@@ -111,7 +112,7 @@ static struct part reduce_scatter(struct rank_sum *sum) {
 /* Of all ranks, in mail or host memory. A part of the mail is written again only after a meeting with the one rank that reads
  * it: what is given in the exchange of a bit is read in it, and is what that rank's sums go to in its gather. */
 static void gather_parts(struct rank_sum *sum, struct part own) {
-  struct ranks *ranks = sum->graph->device->ranks;
+  struct ranks *ranks = sum->device->ranks;
   for (uint32_t bit = ranks->count / 2; bit; bit /= 2) {
     size_t beside = ranks->rank & bit ? own.first - own.count : own.first + own.count;
     if (sum->peers) {
@@ -125,8 +126,8 @@ static void gather_parts(struct rank_sum *sum, struct part own) {
 
 /* Every rank's part goes to all. */
 static void gather(struct rank_sum *sum, struct part own) {
-  struct device *device = sum->graph->device;
-  cl_mem gradients = sum->graph->gradients, mail = sum->peers ? peers_mail(sum->peers) : NULL;
+  struct device *device = sum->device;
+  cl_mem gradients = sum->gradients, mail = sum->peers ? peers_mail(sum->peers) : NULL;
   if (mail)
     device_copy(device, gradients, bytes_of(own.first), mail, bytes_of(own.first), bytes_of(own.count));
   else
@@ -139,6 +140,5 @@ static void gather(struct rank_sum *sum, struct part own) {
 }
 
 void rank_sum_run(struct rank_sum *sum) {
-  graph_gather(sum->graph);
-  if (ranks_count(sum->graph->device->ranks) > 1) gather(sum, reduce_scatter(sum));
+  if (ranks_count(sum->device->ranks) > 1) gather(sum, reduce_scatter(sum));
 }

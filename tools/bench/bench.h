@@ -71,6 +71,8 @@ bool bench_learn(struct call *call, struct device *device, struct error *error);
 bool bench_train(struct call *call, struct device *device, struct error *error);
 /* `l2sr bench inference`: what a slice costs every method. */
 bool bench_inference(struct call *call, struct device *device, struct error *error);
+/* `l2sr bench sums`: what sums of gradients over ranks cost, by every way that there is. */
+bool bench_sums(struct call *call, struct device *device, struct error *error);
 /* `l2sr bench pgmri`: reconstructions per second of PG-MRI's training. */
 bool bench_pgmri(struct call *call, struct device *device, struct error *error);
 /* `l2sr bench ddqn`: environment-steps per second of DDQN's training, beside its networks' passes alone. */

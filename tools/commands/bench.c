@@ -333,6 +333,7 @@ static bool run_bench(struct call *call, struct error *error) {
               {"learn", "policy", check_learn, bench_learn, false, false, true, true},
               {"pgmri", "policy", check_pgmri, bench_pgmri, false, false, true, false},
               {"ddqn", "policy", check_ddqn, bench_ddqn, false, false, true, false},
+              {"sums", NULL, NULL, bench_sums, false, false, false, true},
               {"inference", NULL, check_inference, bench_inference, true, false, false, false}};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     if (strcmp(call->operand[0], list[i].name)) continue;
@@ -350,7 +351,7 @@ static bool run_bench(struct call *call, struct error *error) {
            (!list[i].check || list[i].check(&call->options, error)) &&
            (list[i].ranks ? run_ranks : call_on_device)(call, list[i].run, error);
   }
-  return fail_usage(error, "no bench '%s'; there are: step, env, network, policy, train, learn, pgmri, ddqn, inference",
+  return fail_usage(error, "no bench '%s'; there are: step, env, network, policy, train, learn, pgmri, ddqn, sums, inference",
                     call->operand[0]);
 }
 
@@ -378,7 +379,7 @@ static const struct flag flags[] = {
 
 const struct command command_bench = {
     .name = "bench",
-    .operands = "step|env|network|policy|train|learn|pgmri|ddqn|inference [SCENE...]",
+    .operands = "step|env|network|policy|train|learn|pgmri|ddqn|sums|inference [SCENE...]",
     .doc = "measures environment-steps, reconstructions, decisions, learning or whole scans per second",
     .more = "The first operand is one of\n"
             "  step\n"
@@ -401,11 +402,13 @@ const struct command command_bench = {
             "      an update of PG-MRI, beside the passes of its networks alone\n"
             "  ddqn\n"
             "      actions of DDQN's scans and the updates after them, beside the passes of its networks alone\n"
+            "  sums\n"
+            "      sums of gradients over ranks, of 256 KiB to 171 MB, from card to card and through host memory\n"
             "  inference\n"
             "      operations and seconds a slice of every method at the settings of the scenes, one "
             "slice at a time and at the best number of them\n"
             "Results are checked before the clock starts.",
-    .words = "step|env|network|policy|train|learn|pgmri|ddqn|inference",
+    .words = "step|env|network|policy|train|learn|pgmri|ddqn|sums|inference",
     .operands_least = 1,
     .operands_most = 64,
     .flags = flags,
