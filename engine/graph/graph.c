@@ -1,5 +1,7 @@
 #include "engine/graph/graph.h"
+
 #include "engine/base/round.h"
+#include "engine/graph/early.h"
 
 #include <string.h>
 
@@ -252,9 +254,11 @@ void graph_forward(struct graph *graph) {
 
 void graph_backward_part(struct graph *graph, int first, int end) {
   REQUIRE(graph->train, "the graph was planned for inference");
+  REQUIRE(!graph->shared || !graph->shared->early, "gradients that are summed early are of one graph");
   for (int i = end - 1; i >= first; i--) {
     const struct node *node = &graph->node[i];
     if (graph_runs(node) && node->needs_gradient) run_node(graph, i, node->op->backward);
+    if (graph->early && i == graph->early->node) graph_early_mark(graph);
   }
   graph->device->label = "";
   graph_tell(graph, GRAPH_BACKWARD);

@@ -117,6 +117,8 @@ struct graph_shards {
   size_t first, each; /* of the next backward: its first image's shard, among those held, and images of a shard */
 };
 
+struct graph_early;
+
 struct graph {
   struct arena *arena;
   struct node node[NODES_MOST];
@@ -140,6 +142,7 @@ struct graph {
   bool train, input_gradient;
   cl_mem values, gradients; /* the flat buffers; gradients: one for every shard that is held, each of `elements` */
   struct graph_shards shards; /* of the owner of the parameters */
+  struct graph_early *early;  /* engine/graph/early.h; NULL: nothing is summed before the whole pass back */
   /* kernels/linear.cl, where products says so: */
   struct kernel_variant product[GRAPH_PRODUCTS][GRAPH_TILES], product_sum, product_gather;
   struct slot slot[SLOTS_MOST];

@@ -2,6 +2,7 @@
 
 #include "engine/base/option.h"
 #include "engine/base/round.h"
+#include "engine/graph/early.h"
 
 #include <math.h>
 #include <string.h>
@@ -119,11 +120,28 @@ static void run_sgd(struct optimiser *optimiser) {
                   arg_f32((float)optimiser->rate), arg_f32((float)s->beta1), arg_f32((float)s->decay)));
 }
 
+/* Over all shards and ranks: what is complete first, while the pass back is still at work, on every rank alike. */
+static void sum_gradients(struct optimiser *optimiser) {
+  const struct graph *graph = optimiser->graph;
+  struct rank_sum *sum = &optimiser->sum;
+  size_t from = graph->early ? graph->early->from : graph->elements;
+  if (!graph->early) {
+    graph_gather(graph);
+  } else {
+    rank_sum_aside(sum, graph->early->ready);
+    graph_gather_part(graph, true);
+    rank_sum_run(sum, from, graph->elements - from);
+    rank_sum_back(sum);
+    graph_early_forget(graph);
+    graph_gather_part(graph, false);
+  }
+  rank_sum_run(sum, 0, from);
+}
+
 void optimise_step(struct optimiser *optimiser) {
   static void (*const run[])(struct optimiser *) = {run_adam, run_rmsprop, run_rmsprop, run_sgd};
   optimiser->step++;
-  graph_gather(optimiser->graph);
-  rank_sum_run(&optimiser->sum);
+  sum_gradients(optimiser);
   if (optimiser->setup.clip > 0) run_clip(optimiser, optimiser->setup.clip);
   run[optimiser->setup.kind](optimiser);
   graph_tell(optimiser->graph, GRAPH_LEARNED);

@@ -58,6 +58,7 @@ void rank_sum_close(struct rank_sum *sum) {
   struct device *device = sum->device;
   if (!device) return;
   peers_close(sum->peers);
+  if (sum->aside) clReleaseCommandQueue(sum->aside);
   host_memory_close(&sum->pinned, device);
   device_release(device, sum->others, sum->others ? others_bytes(sum) : 0);
   *sum = (struct rank_sum){0};
@@ -94,10 +95,9 @@ static void take(struct rank_sum *sum, uint32_t bit, struct part give, struct pa
 }
 
 /* Leaves this rank's part summed over all ranks. */
-static struct part reduce_scatter(struct rank_sum *sum) {
+static struct part reduce_scatter(struct rank_sum *sum, struct part own) {
   struct ranks *ranks = sum->device->ranks;
   cl_mem others = sum->peers ? peers_taken(sum->peers) : sum->others;
-  struct part own = {0, sum->elements};
   for (uint32_t bit = 1; bit < ranks->count; bit *= 2) {
     struct part give = half_of(own, ranks->rank, bit, true);
     own = half_of(own, ranks->rank, bit, false);
@@ -125,20 +125,47 @@ static void gather_parts(struct rank_sum *sum, struct part own) {
 }
 
 /* Every rank's part goes to all. */
-static void gather(struct rank_sum *sum, struct part own) {
+static void gather(struct rank_sum *sum, struct part own, struct part all) {
   struct device *device = sum->device;
-  cl_mem gradients = sum->gradients, mail = sum->peers ? peers_mail(sum->peers) : NULL;
+  cl_mem mail = sum->peers ? peers_mail(sum->peers) : NULL;
+  size_t at = bytes_of(all.first), bytes = bytes_of(all.count);
   if (mail)
-    device_copy(device, gradients, bytes_of(own.first), mail, bytes_of(own.first), bytes_of(own.count));
+    device_copy(device, sum->gradients, bytes_of(own.first), mail, bytes_of(own.first), bytes_of(own.count));
   else
-    device_read(device, gradients, bytes_of(own.first), bytes_of(own.count), sum->gradient + own.first);
+    device_read(device, sum->gradients, bytes_of(own.first), bytes_of(own.count), sum->gradient + own.first);
   gather_parts(sum, own);
   if (mail)
-    device_copy(device, mail, 0, gradients, 0, gradient_bytes(sum));
+    device_copy(device, mail, at, sum->gradients, at, bytes);
   else
-    device_write(device, gradients, 0, gradient_bytes(sum), sum->gradient);
+    device_write(device, sum->gradients, at, bytes, sum->gradient + all.first);
 }
 
-void rank_sum_run(struct rank_sum *sum) {
-  if (ranks_count(sum->device->ranks) > 1) gather(sum, reduce_scatter(sum));
+void rank_sum_run(struct rank_sum *sum, size_t first, size_t count) {
+  struct part all = {first, count};
+  if (ranks_count(sum->device->ranks) > 1) gather(sum, reduce_scatter(sum, all), all);
+}
+
+/* ---- beside other work --------------------------------------------------------------------------------- */
+
+void rank_sum_aside(struct rank_sum *sum, cl_event ready) {
+  struct device *device = sum->device;
+  cl_int code = CL_SUCCESS;
+  cl_event all = NULL;
+  if (device->profile || device->failed) return;
+  if (!sum->aside) sum->aside = clCreateCommandQueue(device->context, device->id, 0, &code);
+  CL(device, code);
+  if (!ready) CL(device, clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &all));
+  CL(device, clFlush(device->queue));
+  CL(device, clEnqueueBarrierWithWaitList(sum->aside, 1, ready ? &ready : &all, NULL));
+  if (all) clReleaseEvent(all);
+  sum->main = device->queue;
+  device->queue = sum->aside;
+}
+
+void rank_sum_back(struct rank_sum *sum) {
+  struct device *device = sum->device;
+  if (!sum->main) return;
+  CL(device, clFinish(device->queue));
+  device->queue = sum->main;
+  sum->main = NULL;
 }

@@ -19,6 +19,7 @@ struct rank_sum {
   cl_mem others;       /* half of a gradient */
   struct host_memory pinned;
   float *gradient, *taken; /* one behind the other in it */
+  cl_command_queue aside, main; /* a second queue, once it was wanted; the first one, while the second takes its place */
 };
 
 /* Of a buffer of so many floats, a multiple of the number of ranks. Alone it takes nothing. Chooses the way as the ranks' `way`
@@ -26,7 +27,12 @@ struct rank_sum {
 bool rank_sum_open(struct rank_sum *sum, struct device *device, struct kernels *kernels, cl_mem gradients, size_t elements,
                    struct error *error);
 void rank_sum_close(struct rank_sum *sum); /* also where it is not open */
-/* The gradients become the sum over all ranks, the same on every rank. With others it waits for the device and for them. */
-void rank_sum_run(struct rank_sum *sum);
+/* So many gradients from `first` on, both multiples of the number of ranks, become the sum over all ranks, the same on every
+ * rank. With others it waits for the device and for them. */
+void rank_sum_run(struct rank_sum *sum, size_t first, size_t count);
+/* Between the two, what is enqueued runs beside what was enqueued before, once `ready` is (NULL: all of that). The second
+ * waits for it. Where launches are timed, one queue has them all. */
+void rank_sum_aside(struct rank_sum *sum, cl_event ready);
+void rank_sum_back(struct rank_sum *sum);
 
 #endif

@@ -1,5 +1,6 @@
 #include "systems/methods/policy_task.h"
 
+#include "engine/graph/early.h"
 #include "systems/networks/checkpoint.h"
 #include "systems/sampling/geometry.h"
 
@@ -60,6 +61,7 @@ bool policy_task_open(struct training *training, size_t rows, bool dense, policy
   strcpy(policy->geometry, geometry_of(&training->acquisition)->name);
   policy->budget = training->acquisition.budget;
   graph_start(policy->graph, training->options->world.seed);
+  if (ranks_count(training->device->ranks) > 1) graph_early_open(policy->graph);
   policy_changed(policy);
   training_share_policy(training);
   return true;

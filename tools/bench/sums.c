@@ -33,7 +33,7 @@ static bool check(struct sums *sums, struct error *error) {
   float *values = ARENA_NEW(arena, float, sums->count);
   fill(sums, values);
   device_write(sums->device, sums->gradients, 0, bytes, values);
-  rank_sum_run(&sums->sum);
+  rank_sum_run(&sums->sum, 0, sums->count);
   device_read(sums->device, sums->gradients, 0, bytes, values);
   bool good = device_finish(sums->device, error);
   while (good && wrong < sums->count && values[wrong] == all * (float)(1 + wrong % PATTERN)) wrong++;
@@ -47,7 +47,7 @@ static bool check(struct sums *sums, struct error *error) {
 
 static void run_once(void *context) {
   struct sums *sums = context;
-  rank_sum_run(&sums->sum);
+  rank_sum_run(&sums->sum, 0, sums->count);
 }
 
 static void print(const struct sums *sums, double seconds, const char *way, bool json) {

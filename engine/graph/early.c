@@ -1,0 +1,54 @@
+#include "engine/graph/early.h"
+
+/* The end of what nodes before this one have in the flat buffers. */
+static size_t taken_before(const struct graph *graph, int node) {
+  size_t end = 0;
+  for (int i = 0; i < node; i++) {
+    const int places[] = {graph->node[i].weight, graph->node[i].bias};
+    for (int k = 0; k < 2; k++) {
+      if (places[k] < 0) continue;
+      bool last = places[k] + 1 == graph->parameters;
+      size_t next = last ? graph->elements : graph->parameter[places[k] + 1].offset;
+      if (next > end) end = next;
+    }
+  }
+  return end;
+}
+
+void graph_early_open(struct graph *graph) {
+  int node = graph->nodes - 1;
+  while (node > 0 && !(graph_runs(&graph->node[node]) && 2 * taken_before(graph, node) <= graph->elements)) node--;
+  size_t from = taken_before(graph, node), all = graph->elements * graph->shards.held;
+  if (!from || graph->shared || graph->early) return;
+  cl_buffer_region region = {sizeof(float) * from, sizeof(float) * (all - from)};
+  cl_int code;
+  cl_mem tail = clCreateSubBuffer(graph->gradients, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+  if (code != CL_SUCCESS) return;
+  graph->early = ARENA_NEW(graph->arena, struct graph_early, 1);
+  *graph->early = (struct graph_early){.node = node, .from = from, .tail = tail};
+}
+
+void graph_early_forget(const struct graph *graph) {
+  if (!graph->early || !graph->early->ready) return;
+  clReleaseEvent(graph->early->ready);
+  graph->early->ready = NULL;
+}
+
+void graph_early_close(struct graph *graph) {
+  if (!graph->early) return;
+  graph_early_forget(graph);
+  clReleaseMemObject(graph->early->tail);
+}
+
+void graph_early_mark(struct graph *graph) {
+  graph_early_forget(graph);
+  CL(graph->device, clEnqueueMarkerWithWaitList(graph->device->queue, 0, NULL, &graph->early->ready));
+}
+
+void graph_gather_part(const struct graph *graph, bool tail) {
+  size_t count = tail ? graph->elements - graph->early->from : graph->early->from;
+  if (graph->shards.held > 1)
+    kernel_run(graph->kernels, "gradient_tree", count / 4,
+               ARGS(graph_arg(ARG_INOUT, tail ? graph->early->tail : graph->gradients), arg_u32(graph->shards.held),
+                    arg_u32((uint32_t)graph->elements)));
+}
