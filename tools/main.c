@@ -11,6 +11,7 @@
 #include "tools/commands/command.h"
 #include "tools/commands/help.h"
 #include "tools/commands/terminal.h"
+#include "tools/ranks/ranks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -247,6 +248,7 @@ static void interrupted(int signal) {
                         "checkpoint\n";
   const char *text = goes_on ? training : plain;
   store_abandon_all();
+  ranks_tell_ended();
   if (write(STDERR_FILENO, text, strlen(text)) < 0) _exit(128 + signal);
   _exit(128 + signal);
 }

@@ -4,8 +4,11 @@
 #include "engine/base/option.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* What launchers tell their processes: how many there are. */
@@ -34,6 +37,54 @@ static bool check_size(const struct ranks *ranks, struct error *error) {
                     RANKS_MOST);
 }
 
+/* ---- one that is killed ------------------------------------------------------------------------------- */
+
+/* The launcher ends the others then, and says so in words of its own. */
+static struct companion {
+  pid_t process; /* 0: of another host, or none */
+  char text[160];
+} companions[RANKS_MOST];
+static uint32_t own_rank;
+
+static void know_companions(struct ranks *ranks) {
+  struct rank_process {
+    pid_t process;
+    char host[64];
+  } all[RANKS_MOST] = {0}, *own = &all[ranks->rank];
+  own->process = getpid();
+  gethostname(own->host, sizeof own->host - 1);
+  const struct rank_process here = *own;
+  ranks_unite(ranks, all, ranks->count * sizeof *all);
+  for (uint32_t r = 0; r < ranks->count; r++) {
+    snprintf(companions[r].text, sizeof companions[r].text, "l2sr: rank %u on %s, process %ld, was ended; the other ranks stop\n", r,
+             all[r].host, (long)all[r].process);
+    companions[r].process = strcmp(all[r].host, here.host) ? 0 : all[r].process;
+  }
+  own_rank = ranks->rank;
+}
+
+static bool is_gone(const struct companion *companion) {
+  return companion->process && kill(companion->process, 0) && errno == ESRCH;
+}
+
+/* The first that is left tells, and all stay long enough to be seen. */
+void ranks_tell_ended(void) {
+  const struct timespec pause = {.tv_nsec = 200000000};
+  uint32_t first = 0;
+  if (!companions[own_rank].process) return;
+  while (first < own_rank && (!companions[first].process || is_gone(&companions[first]))) first++;
+  for (uint32_t r = 0; first == own_rank && r < RANKS_MOST; r++)
+    if (is_gone(&companions[r]) && write(STDERR_FILENO, companions[r].text, strlen(companions[r].text)) < 0) return;
+  nanosleep(&pause, NULL);
+}
+
+/* ---- joining ------------------------------------------------------------------------------------------- */
+
+/* What all find at once is told by the first: the others wait for it to end them. */
+static void let_first_tell(const struct ranks *ranks) {
+  if (ranks->rank) sleep(2);
+}
+
 bool ranks_join(struct ranks *known, struct ranks **ranks, struct error *error) {
   const char *by = "";
   uint32_t size = told_size(&by);
@@ -44,7 +95,11 @@ bool ranks_join(struct ranks *known, struct ranks **ranks, struct error *error) 
                       "libopenmpi-dev and build it anew, or start it alone", by, size);
   if (!mpi_join(known, error)) return false;
   if (known->count == 1) return refuse_apart(size, by, error);
-  if (!check_size(known, error)) return false;
+  if (!check_size(known, error)) {
+    let_first_tell(known);
+    return false;
+  }
+  know_companions(known);
   *ranks = known;
   return true;
 }
@@ -55,12 +110,11 @@ void ranks_leave(struct ranks *ranks) {
   mpi_leave();
 }
 
-/* What all find at once is told by the first: the others wait for it to end them. */
 bool ranks_name(const struct ranks *ranks, const char *device, struct error *error) {
   char host[64] = "";
   if (!ranks) return false;
   gethostname(host, sizeof host - 1);
-  if (ranks->rank) sleep(2);
+  let_first_tell(ranks);
   return fail_in(error, "rank %u on %s, device %s", ranks->rank, host, device);
 }
 
