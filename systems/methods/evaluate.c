@@ -1,6 +1,7 @@
 #include "systems/methods/evaluate.h"
 
 #include "engine/base/log.h"
+#include "engine/base/round.h"
 #include "systems/coils/maps.h"
 #include "systems/methods/method.h"
 #include "systems/networks/checkpoint.h"
@@ -13,6 +14,7 @@
 #include "systems/scan/reconstruction.h"
 #include "systems/scan/systems.h"
 #include "systems/scan/slice_cache.h"
+#include "systems/training/rank_card.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,6 +36,7 @@ struct work {
   struct scoring_part *part; /* [scan][steps + 1] of the run: for scores of volumes */
   struct progress progress;
   size_t done; /* scans */
+  uint8_t *own; /* [scan] of the run: this rank has made it */
 };
 
 /* ---- how a scene is evaluated --------------------------------------------------------------------------- */
@@ -402,7 +405,7 @@ static bool make_room(struct work *work, struct evaluate_run *run, struct error 
       good &= (run->metric[m] = arena_try(arena, slices * steps * sizeof(float))) != NULL;
   good = good && make_parts(work, run, slices * steps) &&
          (run->returns = arena_try(arena, slices * sizeof(float))) &&
-         (run->mask = arena_try(arena, slices * run->acquisition.shape.actions)) &&
+         (run->mask = arena_try(arena, round_up(slices * run->acquisition.shape.actions, 4))) && (work->own = arena_try(arena, slices)) &&
          (run->action = arena_try(arena, slices * steps * sizeof(uint32_t)));
   size_t images = work->config->images ? slices : work->evaluation->kept_count;
   if (images) good = good && (run->images = arena_try(arena, images * pixels * sizeof(float)));
@@ -546,7 +549,7 @@ static void place_scans(struct work *work, size_t first, size_t envs) {
   size_t slices = work->evaluation->slices;
   world_read(work->simulation.world, ENV_slice, 0, envs, work->scan);
   slice_cache_slices(&work->simulation, work->scan, envs);
-  for (size_t e = 0; e < envs; e++) work->scan[e] += (uint32_t)((first + e) / slices * slices);
+  for (size_t e = 0; e < envs; e++) work->own[work->scan[e] += (uint32_t)((first + e) / slices * slices)] = 1;
 }
 
 /* Whatever decided, every scan has acquired its lines: a decision that was none would be scored as one. */
@@ -601,7 +604,29 @@ static bool gather_batch(struct work *work, struct evaluate_run *run, size_t fir
   return good || fail_in(error, "sampler %s", run->sampler->name);
 }
 
-/* Scans all slices with one sampler at one setting, as many at a time as there are environments. */
+/* ---- ranks --------------------------------------------------------------------------------------------- */
+
+/* Numbers of every scan, [scan]: each rank has those of its own. `bytes` of a scan; all of them are a multiple of 4. */
+static void unite_rows(const struct work *work, size_t scans, void *rows, size_t bytes) {
+  for (size_t i = 0; rows && i < scans; i++)
+    if (!work->own[i]) memset((char *)rows + i * bytes, 0, bytes);
+  if (rows) ranks_unite(work->simulation.device->ranks, rows, round_up(scans * bytes, 4));
+}
+
+/* What all ranks have made, on every rank. */
+static void unite_scans(struct work *work, struct evaluate_run *run) {
+  size_t steps = acquisition_steps(&run->acquisition), pixels = scan_shape_pixels(&work->evaluation->shape),
+         images = work->config->images ? run->scans : work->evaluation->kept_count;
+  for (size_t m = 0; m < METRICS; m++) unite_rows(work, run->scans, run->metric[m], (steps + 1) * sizeof(float));
+  unite_rows(work, run->scans, work->part, (steps + 1) * sizeof *work->part);
+  unite_rows(work, run->scans, run->returns, sizeof *run->returns);
+  unite_rows(work, run->scans, run->mask, run->acquisition.shape.actions);
+  unite_rows(work, run->scans, run->action, steps * sizeof *run->action);
+  if (run->images) ranks_unite(work->simulation.device->ranks, run->images, images * pixels * sizeof *run->images);
+}
+
+/* Scans all slices with one sampler at one setting, as many at a time as there are environments. Every rank takes a part of the
+ * scans, or where one decides for all of them a part of the candidates. */
 static bool run_one(struct work *work, struct evaluate_run *run, struct error *error) {
   struct world *world = work->simulation.world;
   size_t most = world_capacity(world, TABLE_ENV);
@@ -609,11 +634,14 @@ static bool run_one(struct work *work, struct evaluate_run *run, struct error *e
   compare_scans(work, run);
   run->slices = work->evaluation->slices;
   run->scans = run->slices * trajectories_of(work, run);
+  work->simulation.alike = is_average(run->sampler);
   if (!make_room(work, run, error) ||
       !simulation_set(&work->simulation, &run->acquisition, run->sampler, error))
     return false;
-  for (size_t first = 0; first < run->scans; first += most) {
-    size_t envs = run->scans - first < most ? run->scans - first : most;
+  struct ranks *ranks = work->simulation.alike ? NULL : work->simulation.device->ranks;
+  size_t first, end = ranks_rows(ranks, run->scans, &first);
+  for (; first < end; first += most) {
+    size_t envs = end - first < most ? end - first : most;
     if (!goes_on(work, error)) return false;
     hand_images(work, run, envs);
     simulation_restart(&work->simulation, (uint32_t)first, envs);
@@ -621,6 +649,7 @@ static bool run_one(struct work *work, struct evaluate_run *run, struct error *e
     if (!gather_batch(work, run, first, envs, error)) return false;
     progress_move(&work->progress, work->done += envs);
   }
+  if (ranks_count(ranks) > 1) unite_scans(work, run);
   score_volumes(work, run);
   run->seconds = clock_work() - start;
   return device_finish(world_device(world), error) && check_masks(run, error);
@@ -871,6 +900,17 @@ static void warn_of_clamp(const struct work *work) {
               CLAMPED, most);
 }
 
+static bool compare_ranks(const struct work *work, struct error *error) {
+  const struct evaluation *evaluation = work->evaluation;
+  struct options *scene = ARENA_NEW(evaluation->arena, struct options, 1);
+  *scene = *work->options;
+  scene->evaluate.output = ""; /* the first rank's */
+  const struct run_files run = {.device = work->simulation.device,
+                                .options = scene,
+                                .train = {evaluation->dataset.hash, evaluation->slices, &evaluation->dataset}};
+  return rank_card_compare(&run, 0, error);
+}
+
 static bool run_opened(struct work *work, struct error *error) {
   struct evaluation *evaluation = work->evaluation;
   bool good = open_network(work, error) && open_policy(work, error) && open_sequence(work, error) &&
@@ -878,6 +918,7 @@ static bool run_opened(struct work *work, struct error *error) {
               load_simulation(&work->simulation, &evaluation->dataset, work->options, evaluation->arena,
                               &evaluation->report, error);
   evaluation->slices = evaluation->report.slices;
+  good = good && compare_ranks(work, error);
   if (good) warn_of_clamp(work);
   good = good && check_kept(evaluation, error) && open_profile(work, error) && run_all(work, error) &&
          read_truth(work, error) && read_maps(work, error);

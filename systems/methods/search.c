@@ -48,6 +48,7 @@ bool search_load(struct training *training, struct split *split, struct error *e
   const struct search_way *way = training->task->facts;
   (void)error;
   split->simulation.sampler = way->sampler;
+  split->simulation.alike = true;
   split->simulation.acquisition = training->acquisition;
   split->simulation.steps = acquisition_steps(&training->acquisition);
   return true;
@@ -76,16 +77,19 @@ bool search_validate(struct training *training, double values[TRAINING_VALUES], 
   const struct metric *metric = metric_of(training);
   size_t slices = training->validation.report.slices, most = world_capacity(simulation->world, TABLE_ENV);
   struct arena *arena = arena_open();
-  float *score = ARENA_NEW(arena, float, most);
+  struct ranks *ranks = training->device->ranks;
+  float *score = ARENA_NEW(arena, float, slices);
+  size_t first, end = ranks_rows(ranks, slices, &first);
   bool good = true;
-  for (size_t first = 0; good && first < slices; first += most) {
-    size_t envs = slices - first < most ? slices - first : most;
+  for (; good && first < end; first += most) {
+    size_t envs = end - first < most ? end - first : most;
     simulation_restart(simulation, (uint32_t)first, envs);
     training_run_list(training, VALIDATION_SCAN);
-    world_get(simulation->world, training_host(training, VALIDATION_SCORES, 0), metric->env, 0, envs, score);
+    world_get(simulation->world, training_host(training, VALIDATION_SCORES, 0), metric->env, 0, envs, score + first);
     good = device_finish(training->device, error) && simulation_check(simulation, error);
-    for (size_t i = 0; i < envs; i++) values[0] += (double)(metric->sign * score[i]) / (double)slices;
   }
+  if (good) ranks_unite(ranks, score, slices * sizeof *score);
+  for (size_t i = 0; good && i < slices; i++) values[0] += (double)(metric->sign * score[i]) / (double)slices;
   arena_close(arena);
   return good;
 }

@@ -29,7 +29,7 @@ bool search_validate(struct training *training, double values[TRAINING_VALUES], 
                      [VALIDATION_SCORES] = {VALIDATION_SCORED, .fill = search_fill_scores}
 #define SEARCH_TASK                                                                                          \
   .worked = "images", .advice = "name a reconstructor whose images are finite in learn.reconstructor",       \
-  .one_setting = true, .unset = true, .alone = true, .validation = {"validation", policy_score_values, 1},   \
+  .one_setting = true, .unset = true, .validation = {"validation", policy_score_values, 1},   \
   .scores = true, .describe = search_describe, .load = search_load
 
 #endif

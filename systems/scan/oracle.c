@@ -198,13 +198,15 @@ const struct system system_list_candidates = {
     .kernels = {"oracle_base", "oracle_list"},
     .run = run_list};
 
-/* A turn takes as many as their world holds. */
+/* A turn takes as many as their world holds, of this rank's part. */
 static bool next_candidates(struct world *world, void *context, size_t turn) {
   struct candidates *candidates = &((struct simulation *)context)->candidates;
+  struct ranks *ranks = ((struct simulation *)context)->alike ? world_device(world)->ranks : NULL;
   size_t all = world_rows(world, TABLE_ENV) * candidates->count, most = world_capacity(candidates->world, TABLE_ENV);
+  size_t own, end = ranks_rows(ranks, all, &own);
   struct pass pass;
-  if (!pass_take(&pass, turn, all, most)) return false;
-  candidates->first = pass.first;
+  if (!pass_take(&pass, turn, end - own, most)) return false;
+  candidates->first = own + pass.first;
   world_set_rows(candidates->world, TABLE_ENV, pass.images);
   return true;
 }
@@ -214,6 +216,29 @@ const struct system system_repeat_candidates = {
     .doc = "as many as the network takes at a time, each the scan (ENV) of a world of their own",
     .covers = TABLE_BIT(TABLE_CANDIDATE),
     .next = next_candidates};
+
+/* A score that no rank has is the one that none are filled with: apart from that, it is one rank's. */
+static void run_share(struct world *world, void *context) {
+  const float none = -INFINITY;
+  size_t count = world_rows(world, TABLE_ENV) * world_shape(world, SHAPE_A);
+  struct arena *arena = arena_open();
+  uint32_t *word = ARENA_NEW(arena, uint32_t, count), filled;
+  (void)context;
+  memcpy(&filled, &none, sizeof filled);
+  world_read(world, CANDIDATE_quality, 0, count, word);
+  for (size_t i = 0; i < count; i++) word[i] ^= filled;
+  ranks_unite(world_device(world)->ranks, word, count * sizeof *word);
+  for (size_t i = 0; i < count; i++) word[i] ^= filled;
+  world_write(world, CANDIDATE_quality, 0, count, word);
+  arena_close(arena);
+}
+
+static const struct system share_candidates = {.name = "share_candidates",
+                                               .doc = "scores of the candidates of all ranks, on every rank",
+                                               .reads = SET(CANDIDATE_quality),
+                                               .parts = SET(CANDIDATE_quality),
+                                               .loads = true,
+                                               .run = run_share};
 
 /* Scores of equal images are up to 2.3e-7 apart, for they are sums of float32 (PROTOCOL 4). Similarities tie
  * by a part of their range, errors by a part of themselves. */
@@ -261,6 +286,8 @@ void oracle_add(struct simulation *simulation, struct schedule *schedule, bool t
     row->writes |= SET(ENV_base);
   }
   schedule_add_list(schedule, &system_repeat_candidates, simulation, &candidates->list, &candidates->world, outside);
+  if (simulation->alike && ranks_count(simulation->device ? simulation->device->ranks : NULL) > 1)
+    schedule_add(schedule, &share_candidates, simulation);
   row = schedule_add(schedule, &system_decide_oracle, simulation);
   if (together) row->writes |= SET(SCENE_mean_quality);
 }

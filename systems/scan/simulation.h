@@ -137,6 +137,7 @@ struct simulation {
   struct tau *tau;
   struct planner *planner;
   struct candidates candidates; /* where the plan has an oracle */
+  bool alike;            /* every rank has the same scans: each tries a part of their candidates */
   bool best;             /* the policy takes the most probable action; else it draws */
   bool keeps;            /* its activations stay: those of row r of ROLLOUT at its image r */
   uint32_t first_scan;   /* number of environment 0's first scan */

@@ -43,6 +43,7 @@ static void write_scene(FILE *file, const struct run_files *run) {
 }
 
 static void add_data(FILE *memory, const struct run_data *data) {
+  if (!data->hash) return;
   fprintf(memory, "%s %zu", data->hash, data->slices);
   for (size_t v = 0; v < data->dataset->volume_count; v++)
     fwrite(&data->dataset->volumes[v].digest, sizeof data->dataset->volumes[v].digest, 1, memory);
@@ -73,7 +74,7 @@ static bool compare(const struct rank_card *card, const struct rank_card *first,
   for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
     if (strcmp(facts[i].now, facts[i].wanted))
       return fail(error,
-                  "rank %zu on %s has %s %s, rank 0 on %s %s; ranks that train together need the same program, scene, "
+                  "rank %zu on %s has %s %s, rank 0 on %s %s; ranks that work together need the same program, scene, "
                   "data, kind of device and train.output",
                   rank, card->host, facts[i].what, facts[i].now, first->host, facts[i].wanted);
   return true;

@@ -5,7 +5,7 @@
 #include "systems/training/run_files.h"
 
 /* Refuses, on every rank, one that has another version, scene, data, device or place in the training than the first,
- * naming rank and host. Options that say where files are may differ. */
+ * naming rank and host. Options that say where files are may differ. Data without a hash are none. */
 bool rank_card_compare(const struct run_files *run, uint64_t done, struct error *error);
 
 /* How many shards the updates of a training have (train.shards): what the scene says, or the checkpoint that it goes on

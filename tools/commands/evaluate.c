@@ -7,6 +7,7 @@
 #include "systems/methods/evaluate.h"
 #include "systems/sampling/geometry.h"
 #include "tools/commands/command.h"
+#include "tools/ranks/devices.h"
 #include "tools/report/cross_table.h"
 #include "tools/report/paired_text.h"
 #include "tools/report/paper_table.h"
@@ -311,8 +312,9 @@ static const char *scene_name(struct call *call, const char *scene) {
   return arena_text(call->arena, "%.*s", (int)length, name);
 }
 
-/* Each of several scenes writes into a folder of its own, of the scene's name. */
+/* Each of several scenes writes into a folder of its own, of the scene's name. The first rank writes. */
 static void name_folder(struct call *call, bool several) {
+  if (ranks_number(call->ranks)) call->options.evaluate.output = "";
   const char *folder = call->options.evaluate.output;
   if (*folder && several)
     call->options.evaluate.output = arena_text(call->arena, "%s/%s", folder, scene_name(call, call->scene));
@@ -378,7 +380,8 @@ static bool check_scenes(struct call *call, struct error *error) {
   return call_scene(call, first, error);
 }
 
-static bool run_evaluate(struct call *call, struct error *error) {
+static bool run_joined(struct call *call, struct error *error) {
+  if (!call->operand_count) name_folder(call, false);
   if (!call->operand_count && cross_is_asked(&call->options)) return run_pairs(call, error);
   if (!check_scenes(call, error)) return false;
   name_folder(call, call->operand_count);
@@ -387,6 +390,11 @@ static bool run_evaluate(struct call *call, struct error *error) {
   bool good = make_folder(call, error) && call_on_device(call, evaluate_all, error);
   if (!good && *folder) folder_unmake(folder, there);
   return good;
+}
+
+static bool run_evaluate(struct call *call, struct error *error) {
+  struct ranks known;
+  return devices_join(call, &known, error) && devices_leave(call, run_joined(call, error), error);
 }
 
 static const struct flag flags[] = {
@@ -399,6 +407,7 @@ static const struct flag flags[] = {
     {"reconstructors", "A,B,...", "evaluate.reconstructors", NULL},
     {"output", "DIR", "evaluate.output", NULL},
     {"overwrite", NULL, NULL, "replaces the results in DIR"},
+    {"devices", "LIST", NULL, "scans on several devices of this host at once, as l2sr train does: all, or places as 0,1"},
     {"json", NULL, NULL, "prints one JSON object for every sampler and setting instead of the table"},
     {NULL, NULL, NULL, NULL},
 };
