@@ -151,6 +151,7 @@ static bool run_call(struct call *call, char **argv, struct error *error) {
 /* ---- the process -------------------------------------------------------------------------------------- */
 
 static int report(const char *text, int status) {
+  ranks_let_first_tell();
   terminal_line("l2sr: ", text);
   return status;
 }

@@ -18,6 +18,7 @@ struct pgmri_bench {
   struct policy portable;
   size_t group, scans; /* slices of an update; trajectories */
   double seconds, made_seconds, least_seconds, gradient_error;
+  double waited, share; /* of that time for other ranks; seconds of a rank's share of it, alone */
   const char *worst; /* the parameter whose gradient is off most */
 };
 
@@ -132,8 +133,10 @@ static void print_result(struct pgmri_bench *bench, bool json) {
            trajectories_of(bench)->steps, network, policy, bench->training.policy.blocks ? "fused" : "portable");
     printf("\"images_per_second\":%.6g,\"passes_images_per_second\":%.6g,\"share\":%.4g,"
            "\"least_images_per_second\":%.6g,\"share_of_least\":%.4g,\"milliseconds\":%.6g,"
-           "\"gradient_error\":%.3g}\n",
+           "\"gradient_error\":%.3g",
            rate, made, rate / made, least, rate / least, 1e3 * bench->seconds, bench->gradient_error);
+    bench_print_ranks(bench->device->ranks, bench->share, bench->seconds, bench->waited, true);
+    printf("}\n");
     return;
   }
   printf("PG-MRI, %s: %zu slice%s x q = %u, T = %zu, %ux%u, reconstructor %s, policy %s, %s path, on %s\n",
@@ -147,19 +150,44 @@ static void print_result(struct pgmri_bench *bench, bool json) {
   if (bench->training.policy.blocks)
     printf("; gradients at most %.1e off the portable path (%s)", bench->gradient_error, bench->worst);
   printf("\n");
+  bench_print_ranks(bench->device->ranks, bench->share, bench->seconds, bench->waited, false);
 }
 
-bool bench_pgmri(struct call *call, struct device *device, struct error *error) {
-  const struct options *options = &call->options;
-  struct pgmri_bench bench = {.device = device, .worst = ""};
-  bench.group = (size_t)options->pgmri.batch * options->pgmri.accumulation;
-  bench.scans = bench.group * options->pgmri.trajectories;
+static bool open_training(struct pgmri_bench *bench, struct call *call, const struct options *options, struct error *error) {
+  bench->group = (size_t)options->pgmri.batch * options->pgmri.accumulation;
+  bench->scans = bench->group * options->pgmri.trajectories;
   struct training_config config = {.task = &task_pgmri,
                                    .kernel_folder = call_flag(call, "kernels"),
                                    .fill = bench_slices,
-                                   .slices = bench.group};
-  if (!training_open(&bench.training, device, options, &config, error)) return false;
-  bool good = check(&bench, error) && bench_passes(device, update_once, &bench, &bench.seconds, error) &&
+                                   .slices = bench->group};
+  return training_open(&bench->training, bench->device, options, &config, error);
+}
+
+/* With the scene's slices of an update. */
+static bool time_rank(void *context, double *seconds, struct error *error) {
+  struct call *call = context;
+  struct pgmri_bench bench = *(const struct pgmri_bench *)call->own;
+  if (!open_training(&bench, call, &call->options, error)) return false;
+  bool good = bench_passes(bench.device, update_once, &bench, seconds, error);
+  training_close(&bench.training);
+  return good;
+}
+
+static bool time_update(struct pgmri_bench *bench, struct error *error) {
+  const struct ranks *ranks = bench->device->ranks;
+  double start = clock_seconds(), waited = ranks ? ranks->waited : 0;
+  if (!bench_passes(bench->device, update_once, bench, &bench->seconds, error)) return false;
+  bench->waited = ranks ? (ranks->waited - waited) / (clock_seconds() - start) : 0;
+  return true;
+}
+
+bool bench_pgmri(struct call *call, struct device *device, struct error *error) {
+  struct options all = call->options; /* of every rank, which has the scene's slices */
+  struct pgmri_bench bench = {.device = device, .worst = ""};
+  call->own = &bench;
+  all.pgmri.batch *= ranks_count(device->ranks);
+  if (!bench_alone(device, time_rank, call, &bench.share, error) || !open_training(&bench, call, &all, error)) return false;
+  bool good = check(&bench, error) && time_update(&bench, error) &&
               bench_passes(device, pass_made, &bench, &bench.made_seconds, error) &&
               bench_passes(device, pass_least, &bench, &bench.least_seconds, error);
   if (good) print_result(&bench, call_flag(call, "json"));

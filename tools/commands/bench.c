@@ -331,7 +331,7 @@ static bool run_bench(struct call *call, struct error *error) {
               {"policy", "policy", check_policy, bench_policy, false, true, true, false},
               {"train", "train", check_network, bench_train, false, false, true, true},
               {"learn", "policy", check_learn, bench_learn, false, false, true, true},
-              {"pgmri", "policy", check_pgmri, bench_pgmri, false, false, true, false},
+              {"pgmri", "policy", check_pgmri, bench_pgmri, false, false, true, true},
               {"ddqn", "policy", check_ddqn, bench_ddqn, false, false, true, false},
               {"sums", NULL, NULL, bench_sums, false, false, false, true},
               {"inference", NULL, check_inference, bench_inference, true, false, false, false}};
@@ -369,8 +369,8 @@ static const struct flag flags[] = {
      "an update (train.batch)"},
     {"precision", "f32|mixed|half", NULL, "precision of the network (network.precision, policy.precision)"},
     {"devices", "LIST", NULL,
-     "train, learn: on several devices of this host at once, by a rank of MPI for each, as of l2sr train; each has the batch or "
-     "scans given, and the efficiency beside one is printed"},
+     "train, learn, pgmri, sums: on several devices of this host at once, by a rank of MPI for each, as of l2sr train; each has "
+     "the batch, scans or slices given, and the efficiency beside one is printed"},
     {"slices", "N", NULL, "number of distinct slices to scan (default: 1024)"},
     {"scans", "N", "learn.scans", NULL},
     {"json", NULL, NULL, "prints one JSON object"},

@@ -14,6 +14,18 @@
 /* What launchers tell their processes: how many there are. */
 static const char *const tells_size[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS", NULL};
 
+static const char *const tells_rank[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", NULL};
+
+/* What all find at once is told by the first: the others wait for it to end them. */
+void ranks_let_first_tell(void) {
+  uint32_t rank = 0;
+  for (const char *const *name = tells_rank; *name && !rank; name++) {
+    const char *text = getenv(*name);
+    if (text && !option_whole(text, 0, UINT32_MAX, &rank)) rank = 0;
+  }
+  if (rank) sleep(2);
+}
+
 static uint32_t told_size(const char **by) {
   uint32_t size = 0;
   for (const char *const *name = tells_size; *name && !size; name++) {
@@ -80,11 +92,6 @@ void ranks_tell_ended(void) {
 
 /* ---- joining ------------------------------------------------------------------------------------------- */
 
-/* What all find at once is told by the first: the others wait for it to end them. */
-static void let_first_tell(const struct ranks *ranks) {
-  if (ranks->rank) sleep(2);
-}
-
 bool ranks_join(struct ranks *known, struct ranks **ranks, struct error *error) {
   const char *by = "";
   uint32_t size = told_size(&by);
@@ -95,10 +102,7 @@ bool ranks_join(struct ranks *known, struct ranks **ranks, struct error *error) 
                       "libopenmpi-dev and build it anew, or start it alone", by, size);
   if (!mpi_join(known, error)) return false;
   if (known->count == 1) return refuse_apart(size, by, error);
-  if (!check_size(known, error)) {
-    let_first_tell(known);
-    return false;
-  }
+  if (!check_size(known, error)) return false;
   know_companions(known);
   *ranks = known;
   return true;
@@ -114,7 +118,6 @@ bool ranks_name(const struct ranks *ranks, const char *device, struct error *err
   char host[64] = "";
   if (!ranks) return false;
   gethostname(host, sizeof host - 1);
-  let_first_tell(ranks);
   return fail_in(error, "rank %u on %s, device %s", ranks->rank, host, device);
 }
 

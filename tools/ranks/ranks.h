@@ -11,6 +11,8 @@
  * a process that ends without ranks_leave ends them all. */
 bool ranks_join(struct ranks *known, struct ranks **ranks, struct error *error);
 void ranks_leave(struct ranks *ranks); /* NULL allowed; waits for all */
+/* Before a refusal is printed: one that other ranks find as well is printed by the first, which ends them. */
+void ranks_let_first_tell(void);
 /* For a handler of signals: where the launcher ends this rank since another one of this host is gone, says which. */
 void ranks_tell_ended(void);
 /* Puts rank, host and device in front of what is refused; returns false. */
