@@ -1,6 +1,6 @@
 #!/bin/sh
 # Several ranks: trainings of 1, 2 and 4 of them end in the same bytes, a rank that is killed ends all, and what was trained
-# until then goes on under another number of them; what is refused. ranks.sh L2SR
+# until then goes on under another number of them; evaluations by ranks; what is refused. ranks.sh L2SR
 set -u
 . "${0%/*}/setup.sh"
 if ! command -v mpirun >/dev/null || ! ldd "$l2sr" | grep -q 'libmpi'; then
@@ -25,6 +25,22 @@ run "phantom" "$l2sr" phantom data --train 2 --val 1 --test 0 --slices 4 --size 
 # numbers FOLDER: the log without its times, parameters' digests among it
 numbers() { sed 's/,"[a-z]*_per_second.*//' "$1/log.jsonl"; }
 
+# Stand-ins for CUDA's and OpenCL's drivers, by which the memory of ranks is shared as that of cards is.
+cards="${l2sr%/*}/tests/libcuda.so.1"
+[ -f "$cards" ] || cards=
+
+# launch RANKS COMMAND...: by so many ranks; 4p: of which each reads the others' memory
+launch() {
+  ranks=${1%p}
+  if [ "$1" != "$ranks" ] && [ "$cards" ]; then
+    shift
+    LD_PRELOAD=$cards $starts -n "$ranks" "$@" --set train.exchange=peer
+  else
+    shift
+    $starts -n "$ranks" "$@"
+  fi
+}
+
 # same METHOD FOLDER RANKS...: the log of a stage, of so many ranks what it is of one
 same() {
   method=$1
@@ -33,19 +49,47 @@ same() {
   run "$method by one rank" "$l2sr" train scene --set train.shards=8 --method "$method" --output "$method"
   numbers "$stage" >one
   for ranks; do
-    run "$method by $ranks ranks" $starts -n "$ranks" "$l2sr" train scene --method "$method" --output by_$ranks/$method
-    says err "rank 0 of $ranks waited for others"
+    by=$ranks
+    run "$method by $by ranks" launch "$by" "$l2sr" train scene --method "$method" --output "by_$by/$method"
+    says err "rank 0 of ${by%p} waited for others"
     tried=$((tried + 1))
-    numbers by_$ranks/$stage | cmp -s - one ||
-      complain "$method: $ranks ranks write other numbers than one: $(numbers by_$ranks/$stage | diff - one)"
+    numbers "by_$by/$stage" | cmp -s - one ||
+      complain "$method: $by ranks write other numbers than one: $(numbers "by_$by/$stage" | diff - one)"
   done
   tried=$((tried + 1))
   grep -q '"parameters":"[0-9a-f]*"' one || complain "$method: its log has no digest"
 }
-same reconstructor . 2 4
+same reconstructor . 2 4p
+[ ! "$cards" ] || says err 'gradients of 4 ranks are summed from card to card (CUDA)'
 same l2s policy_1 2 4
 same loupe . 4
+says err 'gradients of 4 ranks are summed through host memory (rank 0: '
+same lbcs mask_1 2
 no_part "trainings"
+
+# summed as they come: other digests, and much the same numbers
+run "sums in any order" $starts -n 2 "$l2sr" train scene --set train.reduce=free --output free
+tried=$((tried + 1))
+numbers reconstructor >one
+numbers free | cmp -s - one && complain "train.reduce=free writes the bytes of train.reduce=tree"
+tried=$((tried + 1))
+near() { grep -o '"val_ssim":0\.[0-9]\{5\}' "$1/log.jsonl"; }
+[ "$(near free)" = "$(near reconstructor)" ] || complain "train.reduce=free: validations are $(near free), not $(near reconstructor)"
+
+set -- evaluate scene --samplers random,oracle,average_oracle,policy --policy l2s/policy_1/last.h5 \
+  --reconstructor l2s/reconstructor/best.h5 --set data.split=train --set evaluate.keep=[0,3,5]
+run "an evaluation by one rank" "$l2sr" "$@" --output scores
+run "an evaluation by 2 ranks" $starts -n 2 "$l2sr" "$@" --output by_2/scores
+for file in slices.csv curves.csv; do
+  tried=$((tried + 1))
+  cmp -s scores/$file by_2/scores/$file || complain "an evaluation by 2 ranks writes another $file"
+done
+run "both compared" "$l2sr" compare scores by_2/scores
+set -- evaluate scene --samplers random --set evaluate.profile=fastmri --set evaluate.trajectories=3 --set data.split=val
+run "a profile's scores by one rank" "$l2sr" "$@" --output profile
+run "a profile's scores by 2 ranks" $starts -n 2 "$l2sr" "$@" --output by_2/profile
+tried=$((tried + 1))
+cmp -s profile/slices.csv by_2/profile/slices.csv || complain "a profile's scores by 2 ranks are others"
 
 # A rank is killed once there is a checkpoint; the launcher's own processes stay.
 what="a rank that is killed"
@@ -54,8 +98,10 @@ set -- train scene --epochs 400
 $starts -n 2 "$l2sr" "$@" --output killed >out 2>err &
 child=$!
 await tells killed/log.jsonl epoch 2
-kill -9 "$(pgrep -P $child -f "$l2sr" | sort -R | head -n 1)"
+victim=$(pgrep -P $child -f "$l2sr" | sort -R | head -n 1)
+kill -9 "$victim"
 wait $child && complain "$what: the others went on"
+says err "on $(hostname), process $victim, was ended; the other ranks stop"
 tried=$((tried + 1))
 [ -s killed/last.h5 ] || complain "$what: there is no checkpoint"
 done=$(grep -c '"kind":"epoch"' killed/log.jsonl)
@@ -85,9 +131,12 @@ ends() {
   grep '^l2sr: ' err | grep -qF -e "$text" || complain "$what: no line 'l2sr: ...' holds '$text'"
 }
 ends '3 ranks were started; there must be 1, 2, 4' $starts -n 3 "$l2sr" train scene --output refused
-ends 'train.method lbcs trains on one device (stage mask), and 2 ranks were started' $starts -n 2 "$l2sr" train scene \
-  --method lbcs --output refused
-ends 'train.method suno trains on one device' $starts -n 2 "$l2sr" train scene --method suno --output refused
+tried=$((tried + 1))
+[ "$(grep -c '3 ranks were started' err)" = 1 ] || complain "$what: it is told more than once"
+ends 'train.method ddqn trains on one device (stage policy), and 2 ranks were started' $starts -n 2 "$l2sr" train scene \
+  --method ddqn --output refused
+ends "train.exchange is peer, and ranks do not read each other's memory (rank 0: " $starts -n 2 "$l2sr" train scene \
+  --set train.exchange=peer --output refused
 ends '2 ranks were started, and train.shards is 1: a rank takes one at least; start 1 or fewer, or set it to 0' $starts -n 2 "$l2sr" train scene --set train.shards=1 \
   --output refused
 ends "rank 1 on $(hostname) has the scene" $starts -n 1 "$l2sr" train scene --output other : -n 1 "$l2sr" train scene --seed 9 \
