@@ -28,23 +28,6 @@ void graph_early_open(struct graph *graph) {
   *graph->early = (struct graph_early){.node = node, .from = from, .tail = tail};
 }
 
-void graph_early_forget(const struct graph *graph) {
-  if (!graph->early || !graph->early->ready) return;
-  clReleaseEvent(graph->early->ready);
-  graph->early->ready = NULL;
-}
-
-void graph_early_close(struct graph *graph) {
-  if (!graph->early) return;
-  graph_early_forget(graph);
-  clReleaseMemObject(graph->early->tail);
-}
-
-void graph_early_mark(struct graph *graph) {
-  graph_early_forget(graph);
-  CL(graph->device, clEnqueueMarkerWithWaitList(graph->device->queue, 0, NULL, &graph->early->ready));
-}
-
 void graph_gather_part(const struct graph *graph, bool tail) {
   size_t count = tail ? graph->elements - graph->early->from : graph->early->from;
   if (graph->shards.held > 1)

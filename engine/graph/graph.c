@@ -1,7 +1,6 @@
 #include "engine/graph/graph.h"
 
 #include "engine/base/round.h"
-#include "engine/graph/early.h"
 
 #include <string.h>
 
@@ -252,13 +251,24 @@ void graph_forward(struct graph *graph) {
   graph_forward_part(graph, 0, graph->nodes);
 }
 
+void graph_early_forget(const struct graph *graph) {
+  if (!graph->early || !graph->early->ready) return;
+  clReleaseEvent(graph->early->ready);
+  graph->early->ready = NULL;
+}
+
+static void mark_early(struct graph *graph) {
+  graph_early_forget(graph);
+  CL(graph->device, clEnqueueMarkerWithWaitList(graph->device->queue, 0, NULL, &graph->early->ready));
+}
+
 void graph_backward_part(struct graph *graph, int first, int end) {
   REQUIRE(graph->train, "the graph was planned for inference");
   REQUIRE(!graph->shared || !graph->shared->early, "gradients that are summed early are of one graph");
   for (int i = end - 1; i >= first; i--) {
     const struct node *node = &graph->node[i];
     if (graph_runs(node) && node->needs_gradient) run_node(graph, i, node->op->backward);
-    if (graph->early && i == graph->early->node) graph_early_mark(graph);
+    if (graph->early && i == graph->early->node) mark_early(graph);
   }
   graph->device->label = "";
   graph_tell(graph, GRAPH_BACKWARD);

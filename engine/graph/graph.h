@@ -117,7 +117,13 @@ struct graph_shards {
   size_t first, each; /* of the next backward: its first image's shard, among those held, and images of a shard */
 };
 
-struct graph_early;
+/* Gradients that are complete before the pass back is (engine/graph/early.h). */
+struct graph_early {
+  int node;    /* once its backward is enqueued, nothing is added any more ... */
+  size_t from; /* ... to the gradients of the parameters from here on, at least half of all */
+  cl_mem tail; /* the gradients from there to the end, of all shards */
+  cl_event ready; /* the last pass back is past that node; NULL: none has run since the last sum */
+};
 
 struct graph {
   struct arena *arena;
@@ -337,6 +343,7 @@ void graph_zero_gradients(struct graph *graph); /* of all shards */
 void graph_set_shards(struct graph *graph, size_t first, size_t each);
 /* Sums the gradients of all shards that are held, in the order of a binary tree, into the first: what an optimiser takes. */
 void graph_gather(const struct graph *graph);
+void graph_early_forget(const struct graph *graph); /* passes back so far: they are summed, or count no more */
 /* Tells whoever watches that this has been done to what the graph owns; who computes the same otherwise tells it too
  * (engine/fused). */
 void graph_tell(const struct graph *graph, enum graph_effect effect);

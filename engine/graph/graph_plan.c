@@ -1,4 +1,4 @@
-#include "engine/graph/early.h"
+#include "engine/graph/graph.h"
 
 #include "engine/base/log.h"
 #include "engine/base/orthogonal.h"
@@ -313,7 +313,10 @@ void graph_close(struct graph *graph) {
     const struct node *node = &graph->node[i];
     if (graph_runs(node) && node->op->close) node->op->close(graph, (tensor){(uint16_t)i});
   }
-  graph_early_close(graph);
+  if (graph->early) {
+    graph_early_forget(graph);
+    release(graph->early->tail);
+  }
   for (int i = 0; i < graph->parameters; i++) {
     release(graph->parameter[i].value);
     release(graph->parameter[i].gradient);
