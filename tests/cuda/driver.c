@@ -2,6 +2,7 @@
  * address is the process's own. It counts what is held. */
 #include "driver.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,7 +17,10 @@ struct driver_state *driver_state(void) {
   return &state;
 }
 
+/* A test that starts another program names the call in its environment. */
 bool driver_refuses(const char *call) {
+  const char *named = getenv("L2SR_DRIVER_REFUSES");
+  if (named && !strcmp(call, named)) return true;
   return state.refused && !strcmp(call, state.refused) && state.passes-- <= 0;
 }
 
