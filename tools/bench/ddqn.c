@@ -1,9 +1,9 @@
-/* Environment-steps per second of DDQN's training: scans side by side take an action, and updates draw of the replay. Beside
- * it stand the passes through its networks alone, in the same batches: decisions, reconstructions for rewards, what updates
- * look at and learn. */
+/* Environment-steps per second of DDQN's training: scans side by side take an action, and updates draw of the
+ * replay. Beside it stand the passes through its networks alone, in the same batches: decisions,
+ * reconstructions for rewards, what updates look at and learn. */
+#include "systems/replay/ddqn.h"
 #include "engine/base/log.h"
 #include "engine/base/text.h"
-#include "systems/replay/ddqn.h"
 #include "tools/bench/bench.h"
 
 #include <math.h>
@@ -60,7 +60,8 @@ static void pass_update(struct ddqn_bench *bench) {
   struct training *training = &bench->training;
   const struct options *options = training->options;
   struct ddqn *ddqn = ddqn_of(training);
-  for (int seen = 0; seen < 2 && ddqn_looks_at_reconstructions(options); seen++) pass_reconstructor(bench, ddqn->batch);
+  for (int seen = 0; seen < 2 && ddqn_looks_at_reconstructions(options); seen++)
+    pass_reconstructor(bench, ddqn->batch);
   if (options->ddqn.estimator == DDQN_DOUBLE) pass_policy(&training->policy, ddqn->batch, ddqn->most, false);
   pass_policy(&ddqn->target, ddqn->batch, ddqn->most, false);
   pass_policy(&training->policy, ddqn->batch, ddqn->most, true);
@@ -83,7 +84,8 @@ static void pass_scan(void *context) {
 static void print_result(const struct ddqn_bench *bench, bool json) {
   const struct options *options = bench->training.options;
   const struct replay *replay = &ddqn_in(bench)->replay;
-  double steps = (double)(replay->scans * replay->steps), rate = steps / bench->seconds, share = bench->passes_seconds / bench->seconds;
+  double steps = (double)(replay->scans * replay->steps), rate = steps / bench->seconds,
+         share = bench->passes_seconds / bench->seconds;
   const char *network = block_precision_name((enum block_precision)options->network.precision),
              *policy = block_precision_name((enum block_precision)options->policy.precision),
              *path = bench->training.policy.blocks ? "fused" : "portable";
@@ -92,19 +94,25 @@ static void print_result(const struct ddqn_bench *bench, bool json) {
   if (json) {
     printf("{\"bench\":\"ddqn\",\"device\":");
     json_text(stdout, bench->device->facts.name);
-    printf(",\"size\":%s,\"scans\":%zu,\"budget\":%zu,\"updates\":%u,\"batch\":%u,\"network_precision\":\"%s\","
-           "\"policy_precision\":\"%s\",\"path\":\"%s\",\"steps_per_second\":%.6g,\"passes_steps_per_second\":%.6g,"
-           "\"share\":%.4g,\"milliseconds\":%.6g}\n",
-           scan_shape_text(&shape, size), replay->scans, replay->steps, options->ddqn.updates, options->ddqn.batch, network,
-           policy, path, rate, rate / share, share, 1e3 * bench->seconds / (double)replay->steps);
+    printf(
+        ",\"size\":%s,\"scans\":%zu,\"budget\":%zu,\"updates\":%u,\"batch\":%u,\"network_precision\":\"%s\","
+        "\"policy_precision\":\"%s\",\"path\":\"%s\",\"steps_per_second\":%.6g,\"passes_steps_per_second\":%."
+        "6g,"
+        "\"share\":%.4g,\"milliseconds\":%.6g}\n",
+        scan_shape_text(&shape, size), replay->scans, replay->steps, options->ddqn.updates,
+        options->ddqn.batch, network, policy, path, rate, rate / share, share,
+        1e3 * bench->seconds / (double)replay->steps);
     return;
   }
-  printf("DDQN: %zu scan%s side by side, T = %zu, %u update%s of %u an action, %ux%u, reconstructor %s, policy %s, %s path, on %s\n",
-         replay->scans, plural(replay->scans), replay->steps, options->ddqn.updates, plural(options->ddqn.updates),
-         options->ddqn.batch, shape.height, shape.width, network, policy, path, bench->device->facts.name);
-  printf("  %s environment-steps/s, %s ms an action of all scans: %.1f %% of the networks' passes alone (%s/s)\n",
-         text_number(rate, 5).text, text_number(1e3 * bench->seconds / (double)replay->steps, 4).text, 100 * share,
-         text_number(rate / share, 5).text);
+  printf("DDQN: %zu scan%s side by side, T = %zu, %u update%s of %u an action, %ux%u, reconstructor %s, "
+         "policy %s, %s path, on %s\n",
+         replay->scans, plural(replay->scans), replay->steps, options->ddqn.updates,
+         plural(options->ddqn.updates), options->ddqn.batch, shape.height, shape.width, network, policy, path,
+         bench->device->facts.name);
+  printf("  %s environment-steps/s, %s ms an action of all scans: %.1f %% of the networks' passes alone "
+         "(%s/s)\n",
+         text_number(rate, 5).text, text_number(1e3 * bench->seconds / (double)replay->steps, 4).text,
+         100 * share, text_number(rate / share, 5).text);
 }
 
 bool bench_ddqn(struct call *call, struct device *device, struct error *error) {
@@ -112,11 +120,15 @@ bool bench_ddqn(struct call *call, struct device *device, struct error *error) {
   struct ddqn_bench bench = {.device = device};
   uint32_t slices = 1024;
   if (!call_number(call, "slices", 1, 1000000, &slices, error)) return false;
-  struct training_config config = {
-      .task = &task_ddqn, .kernel_folder = call_flag(call, "kernels"), .fill = bench_slices, .slices = slices};
+  struct training_config config = {.task = &task_ddqn,
+                                   .kernel_folder = call_flag(call, "kernels"),
+                                   .fill = bench_slices,
+                                   .slices = slices};
   if (ddqn_is_specific_to_data(options))
-    return fail_usage(error, "ddqn.specific is data_set, whose network sees no image; bench ddqn times passes of images: set "
-                             "it to subject");
+    return fail_usage(
+        error,
+        "ddqn.specific is data_set, whose network sees no image; bench ddqn times passes of images: set "
+        "it to subject");
   if (!training_open(&bench.training, device, options, &config, error)) return false;
   bool good = fill_replay(&bench, error) && bench_passes(device, scan_once, &bench, &bench.seconds, error) &&
               bench_passes(device, pass_scan, &bench, &bench.passes_seconds, error);
