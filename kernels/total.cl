@@ -7,6 +7,8 @@
  * factors: frequency k + FFT_FIRST m. `slot` is where they exchange what lies between. Where the centre of a row is does not
  * matter: the mask multiplies frequencies. */
 
+#ifdef FFT_FIRST /* else its kernels are not called */
+
 #define GROUP 512
 #define OWN_MOST 32 /* pixels of an item: total_fits */
 #define TALL (GROUP / FFT_SECOND)
@@ -249,3 +251,5 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void total_scan(
     }
   }
 }
+
+#endif

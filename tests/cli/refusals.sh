@@ -491,10 +491,10 @@ refuse 1 'cannot write into /proc/self' render scene --output /proc/self
 
 # ---- benches --------------------------------------------------------------------------------------
 
-refuse 2 'bench step takes no --batch, which network, policy, train, learn and pgmri do' bench step --batch 3
+refuse 2 'bench step takes no --batch, which network, policy, train, learn, pgmri and ddqn do' bench step --batch 3
 refuse 2 'train.method is l2s; bench train measures those of one stage' bench train --set train.method=l2s
 refuse 2 'bench step takes no --train, which network and policy do' bench step --train
-refuse 2 'bench env takes no --profile, which network, policy, train, learn and pgmri do' bench env --profile
+refuse 2 'bench env takes no --profile, which network, policy, train, learn, pgmri and ddqn do' bench env --profile
 refuse 2 'policy.batch is 0 at --batch; it must be 1 to 65536' bench policy --batch 0
 refuse 2 "network.precision is 'x' at --precision" bench network --precision x
 refuse 2 'network.channels 1, network.pools ' bench network --size 32 --set network.channels=1

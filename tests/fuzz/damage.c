@@ -237,7 +237,7 @@ void anatomy_damage(const struct anatomy *anatomy, uint8_t *bytes, const uint8_t
   unsigned place = input[0] * 256u + input[2], how = input[1], by = input[3];
   if (!anatomy->spot_count || how % 8 == 7) { /* any byte */
     size_t at = (size_t)(place * 2654435761u % anatomy->size);
-    bytes[at] = how & 8 ? (uint8_t)by : bytes[at] ^ (uint8_t)(1u << by % 8);
+    bytes[at] = (uint8_t)(how & 8 ? by : bytes[at] ^ 1u << by % 8);
     mend(anatomy, bytes, at);
     return;
   }

@@ -147,7 +147,7 @@ const struct command command_train = {
             "With loupe best.h5 holds the learned mask too: evaluate with --set sampler.mask=DIR/best.h5. "
             "With tau_step it holds the sampler too: evaluate with --set sampler.tau_step=DIR/best.h5. "
             "With straight_through it holds the policy: evaluate with --samplers straight_through and --set sampler.mask=DIR/best.h5. "
-            "With evaluator it holds the network that scores lines: evaluate with --policy DIR/best.h5. "
+            "With evaluator its network scores lines: evaluate with --policy DIR/best.h5. "
             "suno has masks_1, masks_2, ...: evaluate with --samplers suno and --set sampler.mask=DIR/masks_1/last.h5.",
     .takes_scene = true,
     .flags = flags,
