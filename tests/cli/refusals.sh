@@ -492,6 +492,7 @@ refuse 1 'cannot write into /proc/self' render scene --output /proc/self
 # ---- benches --------------------------------------------------------------------------------------
 
 refuse 2 'bench step takes no --batch, which network, policy, train, learn, pgmri and ddqn do' bench step --batch 3
+refuse 2 'bench network measures the U-Net, and reconstruct.method is varnet' bench network --set reconstruct.method=varnet
 refuse 2 'train.method is l2s; bench train measures those of one stage' bench train --set train.method=l2s
 refuse 2 'bench step takes no --train, which network and policy do' bench step --train
 refuse 2 'bench env takes no --profile, which network, policy, train, learn, pgmri and ddqn do' bench env --profile

@@ -290,6 +290,12 @@ static bool check_network(const struct options *options, struct error *error) {
   return network_check(network_chosen(options), options, error);
 }
 
+static bool check_unet(const struct options *options, struct error *error) {
+  if (options->reconstruct.method == RECONSTRUCT_VARNET)
+    return fail_usage(error, "bench network measures the U-Net, and reconstruct.method is varnet; bench train measures its updates");
+  return check_network(options, error);
+}
+
 static bool check_policy(const struct options *options, struct error *error) {
   return network_check(&network_policy, options, error);
 }
@@ -327,7 +333,7 @@ static bool run_bench(struct call *call, struct error *error) {
     bool ranks; /* under mpirun every rank takes a part */
   } list[] = {{"step", NULL, check_step, run_step, false, false, false, false},
               {"env", NULL, check_scans, bench_env, false, false, false, false},
-              {"network", "network", check_network, bench_network, false, true, true, false},
+              {"network", "network", check_unet, bench_network, false, true, true, false},
               {"policy", "policy", check_policy, bench_policy, false, true, true, false},
               {"train", "train", check_network, bench_train, false, false, true, true},
               {"learn", "policy", check_learn, bench_learn, false, false, true, true},
