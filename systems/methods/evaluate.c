@@ -694,7 +694,7 @@ static bool read_maps(struct work *work, struct error *error) {
   struct evaluation *evaluation = work->evaluation;
   struct world *world = work->simulation.world;
   evaluation->coils = 1;
-  if (!work->config->maps || !world_has(world, SLICE_maps) || work->options->coils.sets > 1) return true;
+  if (!work->config->maps || !world_has(world, SLICE_maps)) return true;
   evaluation->coils = maps_coils(world);
   evaluation->maps = maps_read(world, 0, evaluation->slices, evaluation->arena, error);
   return evaluation->maps != NULL;

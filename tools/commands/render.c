@@ -204,11 +204,13 @@ static size_t count_rows(const struct wanted *wanted) {
   return rows;
 }
 
-/* g is of least squares, and of whole lines. */
+/* g is of least squares by one set of maps, and of whole lines. */
 static bool check_noise(const struct options *options, struct error *error) {
   if (options->reconstruct.method != RECONSTRUCT_CG_SENSE)
     return fail_usage(
         error, "--noise draws how noise comes through least squares; set reconstruct.method to cg_sense");
+  if (options->coils.sets > 1)
+    return fail_usage(error, "--noise knows one set of maps, and coils.sets is %u; set it to 1", options->coils.sets);
   return scan_geometry(options) == GEOMETRY_LINES ||
          fail_usage(error, "--noise knows scans of lines that have an action each, and acquisition.geometry "
                            "is others; set it to lines, "

@@ -25,6 +25,8 @@ static bool read_maps(struct device *device, const struct options *options, cons
 
 bool export_maps(struct device *device, const struct options *options, size_t row, struct arena *arena,
                  struct exported *array, struct error *error) {
+  if (options->coils.sets > 1)
+    return fail_usage(error, "export writes one set of maps, and coils.sets is %u; set it to 1", options->coils.sets);
   struct dataset dataset;
   if (!dataset_open(&dataset, options, error))
     return fail_in(error, "the data (--data says where they are now)");

@@ -150,7 +150,7 @@ def text_of(error: BaseException) -> str:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if os.path.exists(frame.filename)]
     place = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
     text = "".join(traceback.format_exception_only(type(error), error)).strip().replace("\n", "; ")
-    room = FAULT - 1 - len(place.encode("utf-8", "backslashreplace"))
+    room = max(0, FAULT - 1 - len(place.encode("utf-8", "backslashreplace")))
     return text.encode("utf-8", "backslashreplace")[:room].decode("utf-8", "ignore") + place
 
 

@@ -70,7 +70,7 @@ class Callbacks:
                     plugin.run(what, function, self._batch(what, given))
             except BaseException as error:  # noqa: B902: the library's code must not be left by it
                 keep(error)
-                text = plugin.text_of(error).encode("utf-8", "backslashreplace")
+                text = plugin.text_of(error).encode("utf-8", "backslashreplace")[: binding.FAULT - 1]
                 ctypes.memmove(given.fault, text + b"\0", len(text) + 1)
                 return 1
             return 0
