@@ -3,7 +3,10 @@
  * instance norm leave with the store. One kernel a layer, specialised by macros (engine/fused/block_run.c sets them);
  * nothing normalised is ever stored. The convolution's bias is left out: the instance norm cancels it.
  *
- *   CIN COUT ROWS COLUMNS     channels and size of the layer
+ *   CIN COUT ROWS COLUMNS     channels and size of the layer in memory, a multiple of the tile
+ *   OWN_ROWS OWN_COLUMNS      the layer's own size; raw outputs hold BEYOND outside it, defined where the two differ: a
+ *                             value that norm and ReLU make 0 and whose gradient is 0
+ *   HALF_ROWS HALF_COLUMNS    size in memory of a map of half the rows and columns
  *   TILE_X TILE_Y STRIP       a group's output tile; rows of a warp's strip of 16 pixels
  *   WARPS_OUT IMAGES          warps side by side over output channels, 16 each; images in a tile (2: 8x8 maps)
  *   SOURCE                    0 image of a few channels, 1 previous block, 2 up-sampled block joined with another,
@@ -38,6 +41,10 @@
 #define COUT 16
 #define ROWS 128
 #define COLUMNS 128
+#define OWN_ROWS 128
+#define OWN_COLUMNS 128
+#define HALF_ROWS 64
+#define HALF_COLUMNS 64
 #define TILE_X 32
 #define TILE_Y 16
 #define STRIP 8
@@ -60,6 +67,8 @@
 #endif
 
 #define MAP (ROWS * COLUMNS)
+#define OWN_MAP (OWN_ROWS * OWN_COLUMNS)
+#define HALF_MAP (HALF_ROWS * HALF_COLUMNS)
 #define WARPS_X (TILE_X / 16)
 #define WARPS_Y (TILE_Y / STRIP)
 #define WARPS (WARPS_X * WARPS_Y * WARPS_OUT)
@@ -78,7 +87,11 @@
 #if SOURCE == 0
 #define PLANES 1
 #define CHUNKS CIN /* a channel each */
+#define SOURCE_ROWS OWN_ROWS /* an image lies in memory as it is */
+#define SOURCE_COLUMNS OWN_COLUMNS
 #else
+#define SOURCE_ROWS ROWS
+#define SOURCE_COLUMNS COLUMNS
 #define PLANES 8
 #define CHUNKS (CIN / CHUNK)
 #endif
@@ -169,13 +182,15 @@ INLINE void load_rows(__global const uint *source, uint channels, uint first, __
       uint unit = warp + (start + i) * WARPS, plane = unit / ROW_STEPS;
       uint row = unit % ROW_STEPS * LANE_ROWS + lane_row;
       int y = top + (int)row - 1;
-      bool inside = start + i < WARP_UNITS && unit < UNITS && row < TILE_Y + 2 && y >= 0 && y < ROWS;
+      bool inside = start + i < WARP_UNITS && unit < UNITS && row < TILE_Y + 2 && y >= 0 && y < SOURCE_ROWS;
+      if (SOURCE == 0) inside = inside && x < SOURCE_COLUMNS;
       UNROLL for (uint k = 0u; k < LOADS; k++) {
         loaded[i][k] = (uint4)(0u, 0u, 0u, 0u);
         uint channel = SOURCE == 0 ? chunk : chunk * CHUNK - first + 2u * plane + k;
         if (inside)
           loaded[i][k] =
-              *(__global const uint4 *)&source[map_start(channels, image, channel, MAP) + (uint)y * COLUMNS + (uint)x];
+              *(__global const uint4 *)&source[map_start(channels, image, channel, SOURCE_ROWS * SOURCE_COLUMNS) +
+                                               (uint)y * SOURCE_COLUMNS + (uint)x];
       }
     }
     UNROLL for (uint i = 0u; i < BATCH; i++) {
@@ -207,10 +222,10 @@ INLINE void load_columns(__global const uint *source, uint channels, uint first,
     uint side = i & 1u, row = (i >> 1) % (TILE_Y + 2), plane = (i >> 1) / (TILE_Y + 2);
     int y = top + (int)row - 1, x = side ? left + TILE_X : left - 1;
     float even = 0.0f, odd = 0.0f;
-    if (y >= 0 && y < ROWS && x >= 0 && x < COLUMNS) {
-      uint at = (uint)y * COLUMNS + (uint)x;
+    if (y >= 0 && y < SOURCE_ROWS && x >= 0 && x < SOURCE_COLUMNS) {
+      uint at = (uint)y * SOURCE_COLUMNS + (uint)x;
 #if SOURCE == 0
-      even = raw(source, CIN, n, chunk, MAP, at);
+      even = raw(source, CIN, n, chunk, OWN_MAP, at);
 #else
       uint c = chunk * CHUNK + 2u * plane;
       even = norm_relu(raw(source, channels, n, c - first, MAP, at), norms[c]);
@@ -330,17 +345,18 @@ INLINE void load_up(__global const uint *source, __local const float2 *norms, __
                     __local uint *tile, uint chunk, uint n, int left, int top) {
   for (uint i = (uint)get_local_id(0); i < CHUNK * COARSE_Y * COARSE_X; i += GROUP) {
     uint x = i % COARSE_X, y = i / COARSE_X % COARSE_Y, c = chunk * CHUNK + i / COARSE_X / COARSE_Y;
-    int from_y = clamp(top / 2 - 1 + (int)y, 0, ROWS / 2 - 1);
-    int from_x = clamp(left / 2 - 1 + (int)x, 0, COLUMNS / 2 - 1);
-    float value = raw(source, UP_CHANNELS, n, c, MAP / 4, (uint)(from_y * (COLUMNS / 2) + from_x));
+    int from_y = clamp(top / 2 - 1 + (int)y, 0, OWN_ROWS / 2 - 1);
+    int from_x = clamp(left / 2 - 1 + (int)x, 0, OWN_COLUMNS / 2 - 1);
+    float value = raw(source, UP_CHANNELS, n, c, HALF_MAP, (uint)(from_y * HALF_COLUMNS + from_x));
     coarse[i] = norm_relu(value, norms[c]);
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   for (uint i = (uint)get_local_id(0); i < PLANES * (TILE_Y / 2 + 1) * (TILE_X / 2 + 1); i += GROUP) {
     uint j = i % (TILE_X / 2 + 1), k = i / (TILE_X / 2 + 1) % (TILE_Y / 2 + 1);
     uint plane = i / (TILE_X / 2 + 1) / (TILE_Y / 2 + 1);
-    bool above = !(k == 0u && top == 0), below = !(k == TILE_Y / 2 && top + TILE_Y == ROWS);
-    bool before = !(j == 0u && left == 0), after = !(j == TILE_X / 2 && left + TILE_X == COLUMNS);
+    uint y = (uint)top + 2u * k, x = (uint)left + 2u * j; /* the own sizes are even here */
+    bool above = y > 0u && y <= OWN_ROWS, below = y < OWN_ROWS;
+    bool before = x > 0u && x <= OWN_COLUMNS, after = x < OWN_COLUMNS;
     bool inside[4] = {above && before, above && after, below && before, below && after};
     float fine[2][4];
     UNROLL for (uint z = 0u; z < 2u; z++) {
@@ -491,11 +507,29 @@ INLINE void store_pooled(__global uint *pooled, uint n, uint channel, uint y, ui
                          const float d[4]) {
   float even = fmax(fmax(c[0], c[2]), fmax(d[0], d[2])), odd = fmax(fmax(c[1], c[3]), fmax(d[1], d[3]));
 #if HALF_STORAGE
-  pooled[((n * (COUT / 2) + channel / 2) * (ROWS / 2) + (y >> 1)) * (COLUMNS / 2) + (x >> 1)] = pack(even, odd);
+  pooled[((n * (COUT / 2) + channel / 2) * HALF_ROWS + (y >> 1)) * HALF_COLUMNS + (x >> 1)] = pack(even, odd);
 #else
-  uint at = ((n * COUT + channel) * (ROWS / 2) + (y >> 1)) * (COLUMNS / 2) + (x >> 1);
+  uint at = ((n * COUT + channel) * HALF_ROWS + (y >> 1)) * HALF_COLUMNS + (x >> 1);
   pooled[at] = as_uint(even);
-  pooled[at + MAP / 4] = as_uint(odd);
+  pooled[at + HALF_MAP] = as_uint(odd);
+#endif
+}
+
+/* Adds pixels (x, x + 1) to the sums; outside the map's own size they become BEYOND instead. */
+INLINE void add_to_sums(float c[4], uint y, uint x, float sum[2], float square[2]) {
+#ifdef BEYOND
+  UNROLL for (int j = 0; j < 4; j++) {
+    bool inside = y < OWN_ROWS && x + (uint)(j >> 1) < OWN_COLUMNS;
+    float own = inside ? c[j] : 0.0f;
+    sum[j & 1] += own;
+    square[j & 1] = fma(own, own, square[j & 1]);
+    if (!inside) c[j] = BEYOND;
+  }
+#else
+  sum[0] += c[0] + c[2];
+  sum[1] += c[1] + c[3];
+  square[0] = fma(c[0], c[0], fma(c[2], c[2], square[0]));
+  square[1] = fma(c[1], c[1], fma(c[3], c[3], square[1]));
 #endif
 }
 
@@ -505,11 +539,8 @@ INLINE void store_strip(float acc[STRIP][2][4], __global uint *full, __global ui
   UNROLL for (int r = 0; r < STRIP; r++) UNROLL for (int k = 0; k < 2; k++) {
     float *c = acc[r][k];
     if (PRECISION == 0 && SOURCE != 0) UNROLL for (int j = 0; j < 4; j++) c[j] *= 1.0f / WEIGHT_SCALE;
+    add_to_sums(c, y + r, x, sum[k], square[k]);
     if (STORE_FULL) store_pair(full, n, first + 8 * k, y + r, x, c);
-    sum[k][0] += c[0] + c[2];
-    sum[k][1] += c[1] + c[3];
-    square[k][0] = fma(c[0], c[0], fma(c[2], c[2], square[k][0]));
-    square[k][1] = fma(c[1], c[1], fma(c[3], c[3], square[k][1]));
   }
   if (STORE_POOLED)
     UNROLL for (int r = 0; r < STRIP; r += 2)
@@ -550,7 +581,7 @@ INLINE void store_gradient(float acc[STRIP][2][4], __global uint *full, __global
     uint channel = first + 8 * k;
     float2 norms[2];
     if (TARGET_SUMS)
-      UNROLL for (uint e = 0u; e < 2u; e++) norms[e] = norm_of(target_sums + 2 * (n * COUT + channel + e), MAP);
+      UNROLL for (uint e = 0u; e < 2u; e++) norms[e] = norm_of(target_sums + 2 * (n * COUT + channel + e), OWN_MAP);
     UNROLL for (int r = 0; r < STRIP; r++) {
       float *c = acc[r][k];
       if (PRECISION == 0) UNROLL for (int j = 0; j < 4; j++) c[j] *= 1.0f / WEIGHT_SCALE;
@@ -602,7 +633,7 @@ void block_gradient(__global const uint *restrict gradient, __global const uint 
   UNROLL for (int r = 0; r < STRIP; r++) UNROLL for (int k = 0; k < 2; k++)
       UNROLL for (int j = 0; j < 4; j++) acc[r][k][j] = 0.0f;
   for (uint i = item; i < IMAGES * CIN && !NORMED; i += GROUP)
-    norms[i] = back_norm_of(sums + 2 * (n * CIN + i), back + 2 * (n * CIN + i), MAP);
+    norms[i] = back_norm_of(sums + 2 * (n * CIN + i), back + 2 * (n * CIN + i), OWN_MAP);
   clear_columns(tile);
 #if IMAGES == 2
   __local const uint *mine = tile + LANE_PLANE * PLANE + warp_y * STRIP * PITCH + LANE_COLUMN_PAIRED;
@@ -731,10 +762,10 @@ INLINE void stage_rows(__global const uint *source, uint channels, uint begin, _
 INLINE void stage_coarse(__global const uint *source, __local uint *coarse, uint chunk, uint n, int left, int top) {
   NO_UNROLL for (uint i = (uint)get_local_id(0); i < PLANES * COARSE_Y * COARSE_X; i += GROUP) {
     uint x = i % COARSE_X, y = i / COARSE_X % COARSE_Y, plane = i / COARSE_X / COARSE_Y;
-    int from_y = clamp(top / 2 - 1 + (int)y, 0, ROWS / 2 - 1);
-    int from_x = clamp(left / 2 - 1 + (int)x, 0, COLUMNS / 2 - 1);
-    COPY4(&coarse[i], &source[((n * (UP_CHANNELS / 2) + chunk * PLANES + plane) * (ROWS / 2) + (uint)from_y) *
-                                  (COLUMNS / 2) + (uint)from_x]);
+    int from_y = clamp(top / 2 - 1 + (int)y, 0, OWN_ROWS / 2 - 1);
+    int from_x = clamp(left / 2 - 1 + (int)x, 0, OWN_COLUMNS / 2 - 1);
+    COPY4(&coarse[i], &source[((n * (UP_CHANNELS / 2) + chunk * PLANES + plane) * HALF_ROWS + (uint)from_y) *
+                                  HALF_COLUMNS + (uint)from_x]);
   }
 }
 
@@ -744,8 +775,9 @@ INLINE void blend_coarse(__local const uint *coarse, __local const uint2 *norms,
   for (uint i = (uint)get_local_id(0); i < PLANES * (TILE_Y / 2 + 1) * (TILE_X / 2 + 1); i += GROUP) {
     uint j = i % (TILE_X / 2 + 1), k = i / (TILE_X / 2 + 1) % (TILE_Y / 2 + 1);
     uint plane = i / (TILE_X / 2 + 1) / (TILE_Y / 2 + 1);
-    bool above = !(k == 0u && top == 0), below = !(k == TILE_Y / 2 && top + TILE_Y == ROWS);
-    bool before = !(j == 0u && left == 0), after = !(j == TILE_X / 2 && left + TILE_X == COLUMNS);
+    uint y = (uint)top + 2u * k, x = (uint)left + 2u * j; /* the own sizes are even here */
+    bool above = y > 0u && y <= OWN_ROWS, below = y < OWN_ROWS;
+    bool before = x > 0u && x <= OWN_COLUMNS, after = x < OWN_COLUMNS;
     __local const uint *from = &coarse[(plane * COARSE_Y + k) * COARSE_X + j];
     __local uint *to = tile + plane * PLANE + 2u * k * PITCH + 2u * j + COLUMN0 - 1;
     uint2 norm = norms[chunk * PLANES + plane];
@@ -930,14 +962,19 @@ __kernel void block_fold(__global const float *restrict weight0, __global const 
 }
 
 /* The folded 1x1 convolution of the last block's normalised output: four pixels a work-item. A row is a group
- * of 256 of them. */
+ * of 256 of them, of one image. */
+#define HEAD_GROUPS ((OWN_MAP / 4 + 255) / 256)
+#define HEAD_COLUMNS ((OWN_COLUMNS + 3) / 4) /* the network's own are a multiple of four */
+
 __kernel void block_head(__global const uint *restrict full, __global const long *restrict sums,
                          __global const float *restrict folded, __global float4 *restrict output, uint rows) {
   __local float2 norms[COUT];
-  const uint item = (uint)get_local_id(0), at = (uint)get_group_id(0) * 256 + item;
-  const uint n = at / (MAP / 4), pixel = at % (MAP / 4);
-  if (item < COUT) norms[item] = norm_of(sums + 2 * (n * COUT + item), MAP);
+  const uint item = (uint)get_local_id(0), n = (uint)get_group_id(0) / HEAD_GROUPS;
+  const uint own = (uint)get_group_id(0) % HEAD_GROUPS * 256 + item;
+  const uint pixel = own / HEAD_COLUMNS * (COLUMNS / 4) + own % HEAD_COLUMNS;
+  if (item < COUT) norms[item] = norm_of(sums + 2 * (n * COUT + item), OWN_MAP);
   barrier(CLK_LOCAL_MEM_FENCE);
+  if (own >= OWN_MAP / 4) return;
   float4 total = (float4)(folded[COUT]);
   UNROLL for (uint c = 0u; c < COUT; c += 2) {
     float4 even, odd;
@@ -952,6 +989,6 @@ __kernel void block_head(__global const uint *restrict full, __global const long
     total += folded[c] * fmax(even * norms[c].x + norms[c].y, 0.0f);
     total += folded[c + 1] * fmax(odd * norms[c + 1].x + norms[c + 1].y, 0.0f);
   }
-  output[at] = total;
+  output[n * (OWN_MAP / 4) + own] = total;
 }
 #endif

@@ -3,7 +3,8 @@
  * power of two, so that halves and fixed-point sums keep their digits; block_reduce and block_fold_back take it
  * out again.
  *
- *   CHANNELS ROWS COLUMNS     of the map
+ *   CHANNELS ROWS COLUMNS     of the map in memory; OWN_ROWS OWN_COLUMNS its own size, BEYOND what lies outside it (block.cl)
+ *   HALF_... FINE_...         rows and columns in memory of maps of half and of twice its own size
  *   JOINED FIRST              channels of the concatenated gradient, and where this map's stand in it
  *   HAS_POOLED                block_join: is the map pooled too
  *   NORMED                    block_weights_image, block_image_gradient: the gradient is that of the raw output already (block_unpool)
@@ -15,6 +16,12 @@
 #define CHANNELS 16
 #define ROWS 128
 #define COLUMNS 128
+#define OWN_ROWS 128
+#define OWN_COLUMNS 128
+#define HALF_ROWS 64
+#define HALF_COLUMNS 64
+#define FINE_ROWS 256
+#define FINE_COLUMNS 256
 #define JOINED 32
 #define FIRST 16
 #define HAS_POOLED 1
@@ -32,6 +39,8 @@
 #endif
 
 #define MAP (ROWS * COLUMNS)
+#define OWN_MAP (OWN_ROWS * OWN_COLUMNS)
+#define HALF_MAP (HALF_ROWS * HALF_COLUMNS)
 #define PLANE_CHANNELS (PRECISION == 2 ? 2 : 1)
 #define ALL_PLANES (CHANNELS / PLANE_CHANNELS)
 
@@ -42,6 +51,14 @@ INLINE float2 read_word(uint word) {
 
 INLINE uint make_word(float2 value) { return PRECISION == 2 ? pack(value.x, value.y) : as_uint(value.x); }
 
+/* Where pixel i of a map of half the size stands in memory: i counted over half of this map's in memory, or of its own
+ * size. */
+INLINE uint half_place(uint i) { return i / (COLUMNS / 2) * HALF_COLUMNS + i % (COLUMNS / 2); }
+INLINE uint own_half_place(uint i) {
+  const uint columns = (OWN_COLUMNS + 1) / 2; /* of an odd number no half is used */
+  return i / columns * HALF_COLUMNS + i % columns;
+}
+
 /* Sums of what passes ReLU and of its product with the normalised value, of one plane of one image. */
 typedef struct {
   float2 norm[2];
@@ -51,8 +68,8 @@ typedef struct {
 INLINE back_sums back_start(__global const long *sums, uint n, uint plane) {
   back_sums state;
   uint at = 2 * (n * CHANNELS + plane * PLANE_CHANNELS);
-  state.norm[0] = norm_of(sums + at, MAP);
-  state.norm[1] = PLANE_CHANNELS == 2 ? norm_of(sums + at + 2, MAP) : state.norm[0];
+  state.norm[0] = norm_of(sums + at, OWN_MAP);
+  state.norm[1] = PLANE_CHANNELS == 2 ? norm_of(sums + at + 2, OWN_MAP) : state.norm[0];
   state.sum = state.product = (float2)(0.0f, 0.0f);
   return state;
 }
@@ -80,15 +97,18 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 block_up(__global const uint *restrict coarse, __global const long *restrict sums, __global uint *restrict fine,
          uint rows) {
   uint plane = (uint)get_group_id(0) % ALL_PLANES, n = (uint)get_group_id(0) / ALL_PLANES;
-  __global const uint *map = coarse + (n * ALL_PLANES + plane) * (MAP / 4);
+  __global const uint *map = coarse + (n * ALL_PLANES + plane) * HALF_MAP;
   __global uint *to = fine + (n * ALL_PLANES + plane) * MAP;
   uint first = 2 * (n * CHANNELS + plane * PLANE_CHANNELS);
-  float2 even = norm_of(sums + first, MAP / 4), odd = norm_of(sums + first + 2 * (PLANE_CHANNELS - 1), MAP / 4);
-  for (uint b = (uint)get_local_id(0); b < (ROWS / 2 + 1) * (COLUMNS / 2 + 1); b += GROUP) {
-    int i = (int)(b / (COLUMNS / 2 + 1)), j = (int)(b % (COLUMNS / 2 + 1));
-    int y0 = max(i - 1, 0), y1 = min(i, ROWS / 2 - 1), x0 = max(j - 1, 0), x1 = min(j, COLUMNS / 2 - 1);
-    int places[4] = {y0 * (COLUMNS / 2) + x0, y0 * (COLUMNS / 2) + x1, y1 * (COLUMNS / 2) + x0,
-                     y1 * (COLUMNS / 2) + x1};
+  float2 even = norm_of(sums + first, OWN_MAP / 4), odd = norm_of(sums + first + 2 * (PLANE_CHANNELS - 1), OWN_MAP / 4);
+#ifdef BEYOND
+  for (uint i = (uint)get_local_id(0); i < MAP; i += GROUP)
+    if (i / COLUMNS >= OWN_ROWS || i % COLUMNS >= OWN_COLUMNS) to[i] = 0u;
+#endif
+  for (uint b = (uint)get_local_id(0); b < (OWN_ROWS / 2 + 1) * (OWN_COLUMNS / 2 + 1); b += GROUP) {
+    int i = (int)(b / (OWN_COLUMNS / 2 + 1)), j = (int)(b % (OWN_COLUMNS / 2 + 1));
+    int y0 = max(i - 1, 0), y1 = min(i, OWN_ROWS / 2 - 1), x0 = max(j - 1, 0), x1 = min(j, OWN_COLUMNS / 2 - 1);
+    int places[4] = {y0 * HALF_COLUMNS + x0, y0 * HALF_COLUMNS + x1, y1 * HALF_COLUMNS + x0, y1 * HALF_COLUMNS + x1};
     float2 c[4];
     UNROLL for (int k = 0; k < 4; k++) {
       c[k] = read_word(map[places[k]]);
@@ -96,7 +116,7 @@ block_up(__global const uint *restrict coarse, __global const long *restrict sum
     }
     float2 l0 = 0.75f * c[0] + 0.25f * c[1], r0 = 0.25f * c[0] + 0.75f * c[1];
     float2 l1 = 0.75f * c[2] + 0.25f * c[3], r1 = 0.25f * c[2] + 0.75f * c[3];
-    bool above = i > 0, below = i < ROWS / 2, before = j > 0, after = j < COLUMNS / 2;
+    bool above = i > 0, below = i < OWN_ROWS / 2, before = j > 0, after = j < OWN_COLUMNS / 2;
     int at = (2 * i - 1) * COLUMNS + 2 * j - 1;
     if (above && before) to[at] = make_word(0.75f * l0 + 0.25f * l1);
     if (above && after) to[at + 1] = make_word(0.75f * r0 + 0.25f * r1);
@@ -113,7 +133,7 @@ block_down(__global const uint *restrict joined, __global const uint *restrict r
            uint rows) {
   __local float scratch[GROUP];
   uint plane = (uint)get_group_id(0) % ALL_PLANES, n = (uint)get_group_id(0) / ALL_PLANES;
-  __global const uint *from = joined + (n * (JOINED / PLANE_CHANNELS) + FIRST / PLANE_CHANNELS + plane) * (4 * MAP);
+  __global const uint *from = joined + (n * (JOINED / PLANE_CHANNELS) + FIRST / PLANE_CHANNELS + plane) * (FINE_ROWS * FINE_COLUMNS);
   uint start = (n * ALL_PLANES + plane) * MAP;
   back_sums state = back_start(sums, n, plane);
   for (uint i = (uint)get_local_id(0); i < MAP; i += GROUP) {
@@ -121,10 +141,10 @@ block_down(__global const uint *restrict joined, __global const uint *restrict r
     const float weight[4] = {0.25f, 0.75f, 0.75f, 0.25f};
     float2 total = (float2)(0.0f, 0.0f);
     UNROLL for (int dy = 0; dy < 4; dy++) {
-      int row = clamp(2 * y - 1 + dy, 0, 2 * ROWS - 1);
+      int row = clamp(2 * y - 1 + dy, 0, 2 * OWN_ROWS - 1);
       UNROLL for (int dx = 0; dx < 4; dx++) {
-        int column = clamp(2 * x - 1 + dx, 0, 2 * COLUMNS - 1);
-        total += weight[dy] * weight[dx] * read_word(from[row * 2 * COLUMNS + column]);
+        int column = clamp(2 * x - 1 + dx, 0, 2 * OWN_COLUMNS - 1);
+        total += weight[dy] * weight[dx] * read_word(from[row * FINE_COLUMNS + column]);
       }
     }
     uint word = make_word(total);
@@ -143,13 +163,13 @@ block_join(__global const uint *restrict joined, __global const uint *restrict p
   __local float scratch[GROUP];
   uint plane = (uint)get_group_id(0) % ALL_PLANES, n = (uint)get_group_id(0) / ALL_PLANES;
   __global const uint *from = joined + (n * (JOINED / PLANE_CHANNELS) + FIRST / PLANE_CHANNELS + plane) * MAP;
-  __global const uint *quarter = pooled + (n * ALL_PLANES + plane) * (MAP / 4);
+  __global const uint *quarter = pooled + (n * ALL_PLANES + plane) * HALF_MAP;
   uint start = (n * ALL_PLANES + plane) * MAP;
   back_sums state = back_start(sums, n, plane);
   for (uint i = (uint)get_local_id(0); i < MAP / 4; i += GROUP) {
     uint at = i / (COLUMNS / 2) * 2 * COLUMNS + i % (COLUMNS / 2) * 2;
     uint place[4] = {at, at + 1, at + COLUMNS, at + COLUMNS + 1};
-    float2 raw_value[4], value[4], whole = HAS_POOLED ? read_word(quarter[i]) : (float2)(0.0f, 0.0f);
+    float2 raw_value[4], value[4], whole = HAS_POOLED ? read_word(quarter[half_place(i)]) : (float2)(0.0f, 0.0f);
     UNROLL for (int k = 0; k < 4; k++) {
       raw_value[k] = read_word(raw_output[start + place[k]]);
       value[k] = read_word(from[place[k]]);
@@ -178,19 +198,20 @@ block_unpool(__global const uint *restrict pooled_gradient, __global const uint 
   __local float scratch[GROUP];
   uint plane = (uint)get_group_id(0) % ALL_PLANES, n = (uint)get_group_id(0) / ALL_PLANES;
   uint start = (n * ALL_PLANES + plane) * MAP, at = 2 * (n * CHANNELS + plane * PLANE_CHANNELS);
-  __global const uint *given = pooled_gradient + start / 4, *top = pooled + start / 4;
+  uint half_start = (n * ALL_PLANES + plane) * HALF_MAP;
+  __global const uint *given = pooled_gradient + half_start, *top = pooled + half_start;
   back_sums state = back_start(sums, n, plane);
   for (uint i = (uint)get_local_id(0); i < MAP / 4; i += GROUP)
-    back_add(&state, read_word(given[i]), read_word(top[i]));
+    back_add(&state, read_word(given[half_place(i)]), read_word(top[half_place(i)]));
   back_store(state, back, n, plane, scratch);
   barrier(CLK_GLOBAL_MEM_FENCE);
-  float4 even = back_norm_of(sums + at, back + at, MAP), odd = even;
-  if (PLANE_CHANNELS == 2) odd = back_norm_of(sums + at + 2, back + at + 2, MAP);
+  float4 even = back_norm_of(sums + at, back + at, OWN_MAP), odd = even;
+  if (PLANE_CHANNELS == 2) odd = back_norm_of(sums + at + 2, back + at + 2, OWN_MAP);
   for (uint i = (uint)get_local_id(0); i < MAP / 4; i += GROUP) {
     uint place = start + i / (COLUMNS / 2) * 2 * COLUMNS + i % (COLUMNS / 2) * 2, made[4];
     uint2 upper = *(__global const uint2 *)&raw_output[place], lower = *(__global const uint2 *)&raw_output[place + COLUMNS];
     uint words[4] = {upper.x, upper.y, lower.x, lower.y};
-    float2 whole = read_word(given[i]), largest = read_word(top[i]);
+    float2 whole = read_word(given[half_place(i)]), largest = read_word(top[half_place(i)]);
     bool even_left = true, odd_left = true; /* the first of equals takes it */
     UNROLL for (int k = 0; k < 4; k++) {
       float2 raw_value = read_word(words[k]);
@@ -211,11 +232,11 @@ block_maps(__global const uint *restrict pooled, __global const long *restrict s
            uint image, uint rows) {
   uint plane = (uint)get_group_id(0) % ALL_PLANES, to = (uint)get_group_id(0) / ALL_PLANES, n = to + image;
   uint first = n * CHANNELS + plane * PLANE_CHANNELS, place = to * CHANNELS + plane * PLANE_CHANNELS;
-  float2 even = norm_of(sums + 2 * first, MAP), odd = norm_of(sums + 2 * (first + PLANE_CHANNELS - 1), MAP);
-  for (uint i = (uint)get_local_id(0); i < MAP / 4; i += GROUP) {
-    float2 value = read_word(pooled[(n * ALL_PLANES + plane) * (MAP / 4) + i]);
-    maps[place * (MAP / 4) + i] = norm_relu(value.x, even);
-    if (PLANE_CHANNELS == 2) maps[(place + 1) * (MAP / 4) + i] = norm_relu(value.y, odd);
+  float2 even = norm_of(sums + 2 * first, OWN_MAP), odd = norm_of(sums + 2 * (first + PLANE_CHANNELS - 1), OWN_MAP);
+  for (uint i = (uint)get_local_id(0); i < OWN_MAP / 4; i += GROUP) {
+    float2 value = read_word(pooled[(n * ALL_PLANES + plane) * HALF_MAP + own_half_place(i)]);
+    maps[place * (OWN_MAP / 4) + i] = norm_relu(value.x, even);
+    if (PLANE_CHANNELS == 2) maps[(place + 1) * (OWN_MAP / 4) + i] = norm_relu(value.y, odd);
   }
 }
 
@@ -223,10 +244,10 @@ block_maps(__global const uint *restrict pooled, __global const long *restrict s
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 block_maps_back(__global const float *restrict maps_gradient, __global uint *restrict gradient, float scale, uint rows) {
   uint plane = (uint)get_group_id(0), first = plane * PLANE_CHANNELS;
-  for (uint i = (uint)get_local_id(0); i < MAP / 4; i += GROUP) {
-    float even = maps_gradient[first * (MAP / 4) + i];
-    float odd = PLANE_CHANNELS == 2 ? maps_gradient[(first + 1) * (MAP / 4) + i] : 0.0f;
-    gradient[plane * (MAP / 4) + i] = make_word(scale * (float2)(even, odd));
+  for (uint i = (uint)get_local_id(0); i < OWN_MAP / 4; i += GROUP) {
+    float even = maps_gradient[first * (OWN_MAP / 4) + i];
+    float odd = PLANE_CHANNELS == 2 ? maps_gradient[(first + 1) * (OWN_MAP / 4) + i] : 0.0f;
+    gradient[plane * HALF_MAP + own_half_place(i)] = make_word(scale * (float2)(even, odd));
   }
 }
 
@@ -246,7 +267,9 @@ block_head_back(__global const float *restrict output_gradient, __global const f
   float all = 0.0f;
   float2 product = (float2)(0.0f, 0.0f);
   for (uint i = (uint)get_local_id(0); i < MAP; i += GROUP) {
-    float given = output_gradient[n * MAP + i] * scale;
+    uint y = i / COLUMNS, x = i % COLUMNS;
+    bool inside = y < OWN_ROWS && x < OWN_COLUMNS;
+    float given = inside ? output_gradient[n * OWN_MAP + y * OWN_COLUMNS + x] * scale : 0.0f;
     float2 raw_value = read_word(raw_output[start + i]);
     uint word = make_word(given * weight);
     gradient[start + i] = word;
@@ -305,12 +328,12 @@ block_fold_back(__global const float *restrict totals, __global const float *res
 INLINE void load_window(__global const float *image, int y, int x, float window[3][6]) {
   UNROLL for (int r = 0; r < 3; r++) {
     int row = y + r - 1;
-    bool inside = row >= 0 && row < ROWS;
-    __global const float *from = image + row * COLUMNS + x;
+    bool inside = row >= 0 && row < OWN_ROWS && x < OWN_COLUMNS;
+    __global const float *from = image + row * OWN_COLUMNS + x;
     float4 four = inside ? *(__global const float4 *)from : (float4)(0.0f);
     window[r][0] = inside && x > 0 ? from[-1] : 0.0f;
     window[r][1] = four.x, window[r][2] = four.y, window[r][3] = four.z, window[r][4] = four.w;
-    window[r][5] = inside && x + 4 < COLUMNS ? from[4] : 0.0f;
+    window[r][5] = inside && x + 4 < OWN_COLUMNS ? from[4] : 0.0f;
   }
 }
 
@@ -331,8 +354,8 @@ block_weights_image(__global const float *restrict image, __global const uint *r
   uint plane = place % ALL_PLANES, n = place / ALL_PLANES;
   uint item = (uint)get_local_id(0), start = (n * ALL_PLANES + plane) * MAP;
   uint at = 2 * (n * CHANNELS + plane * PLANE_CHANNELS);
-  float4 even = back_norm_of(sums + at, back + at, MAP), odd = even;
-  if (PLANE_CHANNELS == 2) odd = back_norm_of(sums + at + 2, back + at + 2, MAP);
+  float4 even = back_norm_of(sums + at, back + at, OWN_MAP), odd = even;
+  if (PLANE_CHANNELS == 2) odd = back_norm_of(sums + at + 2, back + at + 2, OWN_MAP);
   float acc[9 * TAKEN][2];
   UNROLL for (int k = 0; k < 9 * TAKEN; k++) acc[k][0] = acc[k][1] = 0.0f;
   for (uint i = item; i < MAP / 4; i += GROUP) {
@@ -340,7 +363,7 @@ block_weights_image(__global const float *restrict image, __global const uint *r
     uint given_words[4] = {given4.x, given4.y, given4.z, given4.w}, raw_words[4] = {raw4.x, raw4.y, raw4.z, raw4.w};
     float window[TAKEN][3][6];
     UNROLL for (int in = 0; in < TAKEN; in++)
-      load_window(image + (n * INPUTS + first + in) * MAP, (int)(4 * i / COLUMNS), (int)(4 * i % COLUMNS), window[in]);
+      load_window(image + (n * INPUTS + first + in) * OWN_MAP, (int)(4 * i / COLUMNS), (int)(4 * i % COLUMNS), window[in]);
     UNROLL for (int j = 0; j < 4; j++) {
       float2 given = read_word(given_words[j]), raw_value = read_word(raw_words[j]);
       if (!NORMED) given.x = back_norm(given.x, raw_value.x, even);
@@ -380,24 +403,24 @@ __kernel void block_image_gradient(__global const uint *restrict gradient, __glo
                                    __global const long *restrict sums, __global const long *restrict back,
                                    __global const float *restrict weight, __global float *restrict image_gradient,
                                    float factor, uint rows) {
-  uint row = (uint)get_global_id(0), n = row / (MAP / 4), place = row % (MAP / 4) * 4;
+  uint row = (uint)get_global_id(0), n = row / (OWN_MAP / 4), place = row % (OWN_MAP / 4) * 4;
   if (row >= rows) return;
-  int top = (int)(place / COLUMNS) - 1, left = (int)(place % COLUMNS) - 1;
+  int top = (int)(place / OWN_COLUMNS) - 1, left = (int)(place % OWN_COLUMNS) - 1;
   float4 sum[INPUTS];
   UNROLL for (int in = 0; in < INPUTS; in++) sum[in] = (float4)(0.0f);
   for (uint plane = 0u; plane < ALL_PLANES && plane * PLANE_CHANNELS < OWN; plane++) {
     uint start = (n * ALL_PLANES + plane) * MAP, channel = plane * PLANE_CHANNELS;
     uint at = 2 * (n * CHANNELS + channel);
-    float4 even = back_norm_of(sums + at, back + at, MAP), odd = even;
-    if (PLANE_CHANNELS == 2) odd = back_norm_of(sums + at + 2, back + at + 2, MAP);
+    float4 even = back_norm_of(sums + at, back + at, OWN_MAP), odd = even;
+    if (PLANE_CHANNELS == 2) odd = back_norm_of(sums + at + 2, back + at + 2, OWN_MAP);
     for (int y = 0; y < 3; y++) {
       float line[2][6];
-      bool row_inside = top + y >= 0 && top + y < ROWS;
+      bool row_inside = top + y >= 0 && top + y < OWN_ROWS;
       uint from = start + (uint)((row_inside ? top + y : 0) * COLUMNS + left + 1), given6[6], raw6[6];
       load_six(gradient, from, left, given6);
       if (!NORMED) load_six(raw_output, from, left, raw6);
       UNROLL for (int x = 0; x < 6; x++) {
-        bool inside = row_inside && left + x >= 0 && left + x < COLUMNS;
+        bool inside = row_inside && left + x >= 0 && left + x < OWN_COLUMNS;
         float2 given = read_word(given6[x]), raw_value = NORMED ? given : read_word(raw6[x]);
         if (!NORMED) given.x = back_norm(given.x, raw_value.x, even);
         if (!NORMED && PLANE_CHANNELS == 2) given.y = back_norm(given.y, raw_value.y, odd);
@@ -415,7 +438,7 @@ __kernel void block_image_gradient(__global const uint *restrict gradient, __glo
     }
   }
   UNROLL for (int in = 0; in < INPUTS; in++)
-    vstore4(factor * sum[in], (n * INPUTS + in) * (MAP / 4) + place / 4, image_gradient);
+    vstore4(factor * sum[in], (n * INPUTS + in) * (OWN_MAP / 4) + place / 4, image_gradient);
 }
 
 /* Adds the parts of a weights' gradient in their order, `each` of `parts` for a shard, whose gradient is `stride` after

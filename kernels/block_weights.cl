@@ -15,7 +15,7 @@
  * activations are normalised and gradients scaled (engine/fused/block.h), so halves hold them. Plain multiply-adds would
  * need no rounding, but the same exchange of operands, and have an eighth of the rate.
  *
- *   IN OUT ROWS COLUMNS       channels and size of the layer
+ *   IN OUT ROWS COLUMNS       channels and size of the layer in memory; OWN_ROWS OWN_COLUMNS its own (block.cl)
  *   UP                        how many of IN come from `activation`, up-sampled and normalised (block_up); the rest
  *                             from `second`. 0: all from `activation`, raw
  *   TILE_X TILE_Y             a group's tile; IN_BLOCK OUT_BLOCK channels of a group
@@ -30,6 +30,8 @@
 #define OUT 16
 #define ROWS 128
 #define COLUMNS 128
+#define OWN_ROWS 128
+#define OWN_COLUMNS 128
 #define TILE_X 32
 #define TILE_Y 8
 #define IN_BLOCK 16
@@ -335,7 +337,7 @@ void block_weights(__global const uint *restrict activation, __global const uint
       image = n;
       if (item < IN_BLOCK) in_norms[item] = in_norm(in_sums, n, c);
       if (!NORMED && item < OUT_BLOCK)
-        out_norms[item] = back_norm_of(sums + 2 * (n * OUT + o), back + 2 * (n * OUT + o), MAP);
+        out_norms[item] = back_norm_of(sums + 2 * (n * OUT + o), back + 2 * (n * OUT + o), OWN_ROWS * OWN_COLUMNS);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     put_activation(in_tile, a, in_norms);

@@ -569,6 +569,9 @@ INLINE float4 back_norm_of(__global const long *sums, __global const long *back,
 
 /* Through ReLU and instance norm: the gradient of a raw output from that of its activation. */
 INLINE float back_norm(float gradient, float raw, float4 norm) {
+#ifdef BEYOND /* what raw outputs hold beyond the map's own pixels */
+  if (raw <= BEYOND) return 0.0f;
+#endif
   float normal = fma(raw, norm.x, norm.y), passed = normal > 0.0f ? gradient : 0.0f;
   return norm.x * (passed - norm.z - normal * norm.w);
 }

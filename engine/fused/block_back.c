@@ -71,7 +71,7 @@ static void weights_tile(const struct blocks *blocks, const struct block_layer *
       out32 && (in32 || half) && !block_on_amd(blocks) ? 32 : 16; /* AMD: registers do not suffice */
   call->tile_x = layer->columns >= 32 ? 32 : layer->columns;
   bool large = call->in_block * call->out_block >= 512;
-  if (takes_pairs(blocks) && !large && layer->columns >= 64)
+  if (takes_pairs(blocks) && !large && layer->columns % 64 == 0)
     call->tile_x = 64; /* four warps side by side, 16 pixels each */
   call->tile_y = call->tile_x <= 16 && large ? 8 : large || call->tile_x == 64 ? 4 : half ? 8 : 4;
 }
@@ -79,17 +79,17 @@ static void weights_tile(const struct blocks *blocks, const struct block_layer *
 static const char *weights_macros(const struct blocks *blocks, const struct block_layer *layer,
                                   const struct block_weights *call) {
   bool pairs = takes_pairs(blocks);
-  int pixels = layer->rows * layer->columns, pitch = pairs ? call->tile_x / 2 + 4 : call->tile_x + 2;
+  int pixels = layer->own_rows * layer->own_columns, pitch = pairs ? call->tile_x / 2 + 4 : call->tile_x + 2;
   int in_plane = call->tile_x * call->tile_y / (pairs ? 2 : 1), out_plane = (call->tile_y + 2) * pitch;
   while (in_plane % 32 != 8) in_plane++;
   while (out_plane % 32 != 8) out_plane++;
   return arena_text(
       blocks->arena,
       "-DIN=%d -DOUT=%d -DROWS=%d -DCOLUMNS=%d -DTILE_X=%d -DTILE_Y=%d -DIN_BLOCK=%d -DOUT_BLOCK=%d "
-      "-DUP=%d -DSUM_PIXELS=%d -DIN_PLANE=%d -DOUT_PLANE=%d -DPITCH=%d -DNORMED=%d -DPRECISION=%d%s",
+      "-DUP=%d -DSUM_PIXELS=%d -DIN_PLANE=%d -DOUT_PLANE=%d -DPITCH=%d -DNORMED=%d -DPRECISION=%d%s%s",
       layer->in, layer->out, layer->rows, layer->columns, call->tile_x, call->tile_y, call->in_block,
       call->out_block, layer->up_channels, layer->first_pooled ? 4 * pixels : pixels, in_plane, out_plane,
-      pitch, layer->normed, (int)blocks->precision,
+      pitch, layer->normed, (int)blocks->precision, block_own_macros(blocks, layer),
       block_cap(blocks, blocks->precision == BLOCK_F32 ? 168 : 128));
 }
 
@@ -156,13 +156,15 @@ static size_t merge_group(int rows, int columns) {
   return rows * columns <= 1024 ? 64 : 256;
 }
 
-static const char *merge_macros(const struct blocks *blocks, int channels, int rows, int columns, int joined,
-                                int first, bool has_pooled) {
+static const char *merge_macros(const struct blocks *blocks, const struct block_layer *layer, int channels,
+                                int joined, int first, bool has_pooled) {
+  struct block_extent fine = block_extent(2 * layer->own_rows, 2 * layer->own_columns);
   return arena_text(blocks->arena,
                     "-DCHANNELS=%d -DROWS=%d -DCOLUMNS=%d -DJOINED=%d -DFIRST=%d -DHAS_POOLED=%d "
-                    "-DPRECISION=%d -DGROUP=%zu",
-                    channels, rows, columns, joined, first, has_pooled, (int)blocks->precision,
-                    merge_group(rows, columns));
+                    "-DFINE_ROWS=%d -DFINE_COLUMNS=%d -DPRECISION=%d -DGROUP=%zu%s",
+                    channels, layer->rows, layer->columns, joined, first, has_pooled, fine.rows, fine.columns,
+                    (int)blocks->precision, merge_group(layer->rows, layer->columns),
+                    block_own_macros(blocks, layer));
 }
 
 /* The kernel that forms the gradient of the layer's activation, where its consumer's does not. */
@@ -176,14 +178,14 @@ static bool open_collect(struct blocks *blocks, struct block_layer *layer, struc
                      : join          ? "block_join"
                                      : "block_head_back";
   const char *macros =
-      merge_macros(blocks, layer->out, layer->rows, layer->columns, joined, first, layer->pool >= 0);
+      merge_macros(blocks, layer, layer->out, joined, first, layer->pool >= 0);
   return kernel_variant_open(blocks->kernels, &layer->collect, name, macros,
                              merge_group(layer->rows, layer->columns), error);
 }
 
 static bool open_weights(struct blocks *blocks, struct block_layer *layer, struct error *error) {
   if (layer->source == SOURCE_IMAGE) {
-    const char *sizes = merge_macros(blocks, layer->out, layer->rows, layer->columns, layer->out, 0, false);
+    const char *sizes = merge_macros(blocks, layer, layer->out, layer->out, 0, false);
     const char *macros = arena_text(blocks->arena, "%s -DNORMED=%d -DOWN=%d -DINPUTS=%d", sizes,
                                     layer->normed, layer->own_out, layer->in);
     if (blocks->input_gradient && !kernel_variant_open(blocks->kernels, &blocks->image_gradient,
@@ -194,7 +196,7 @@ static bool open_weights(struct blocks *blocks, struct block_layer *layer, struc
   }
   if (layer->source == SOURCE_BLOCK) return open_weights_launch(blocks, layer, error);
   const char *macros =
-      merge_macros(blocks, layer->up_channels, layer->rows, layer->columns, layer->in, 0, false);
+      merge_macros(blocks, layer, layer->up_channels, layer->in, 0, false);
   return kernel_variant_open(blocks->kernels, &layer->up_run, "block_up", macros,
                              merge_group(layer->rows, layer->columns), error) &&
          open_weights_launch(blocks, layer, error);
@@ -225,7 +227,7 @@ static bool open_layer(struct blocks *blocks, struct block_layer *layer, struct 
 bool block_maps_open(struct blocks *blocks, struct kernel_variant *run, const char *name,
                      struct error *error) {
   const struct block_layer *last = &blocks->layer[blocks->layers - 1];
-  const char *macros = merge_macros(blocks, last->out, last->rows, last->columns, last->out, 0, false);
+  const char *macros = merge_macros(blocks, last, last->out, last->out, 0, false);
   return kernel_variant_open(blocks->kernels, run, name, macros, merge_group(last->rows, last->columns),
                              error);
 }
@@ -251,7 +253,7 @@ static bool open_backs(struct blocks *blocks, struct error *error) {
 
 static bool open_shared(struct blocks *blocks, struct error *error) {
   const struct block_layer *last = &blocks->layer[blocks->layers - 1];
-  const char *macros = merge_macros(blocks, last->out, last->rows, last->columns, last->out, 0, false);
+  const char *macros = merge_macros(blocks, last, last->out, last->out, 0, false);
   return open_backs(blocks, error) &&
          (blocks->part =
               device_buffer(blocks->device, blocks->part_bytes, "partial gradients of weights", error)) &&
@@ -449,7 +451,7 @@ void blocks_input_gradient(struct blocks *blocks, cl_mem input_gradient, size_t 
   REQUIRE(blocks->input_gradient && layer->source == SOURCE_IMAGE,
           "these blocks give no gradient of their input");
   kernel_variant_run(
-      blocks->kernels, &blocks->image_gradient, images * (size_t)(layer->rows * layer->columns) / 4,
+      blocks->kernels, &blocks->image_gradient, images * (size_t)(layer->own_rows * layer->own_columns) / 4,
       ARGS(words(ARG_IN, layer->gradient), words(ARG_IN, layer->full), sums(ARG_IN, layer->sums),
            sums(ARG_IN, layer->back), block_parameter(blocks, layer->conv, false),
            floats(ARG_OUT, input_gradient), arg_f32(blocks->factor)));

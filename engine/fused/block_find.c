@@ -78,11 +78,9 @@ static bool check_layer(const struct blocks *blocks, const struct block_layer *l
     return fail(error,
                 "%s has %d to %d channels; where blocks are joined the fused path takes multiples of 16",
                 name, layer->own_in, layer->own_out);
-  bool size =
-      (layer->columns == 8 && layer->rows == 8) || (layer->columns % 16 == 0 && layer->rows % 16 == 0);
-  if (!size || (layer->columns > 16 && layer->columns % 32) || (layer->rows > 16 && layer->rows % 16))
-    return fail(error, "%s works on %dx%d pixels; the fused path takes 8x8, 16x16 and multiples of 32", name,
-                layer->rows, layer->columns);
+  if (layer->source == SOURCE_IMAGE && layer->own_columns % 4)
+    return fail(error, "%s works on %dx%d pixels; of images the fused path takes columns in multiples of 4",
+                name, layer->own_rows, layer->own_columns);
   return true;
 }
 
@@ -99,14 +97,17 @@ static bool find_layers(struct blocks *blocks, struct error *error) {
     struct block_layer *layer = &blocks->layer[blocks->layers];
     struct tensor_shape in = block_node(graph, input_of(graph, i, 0))->shape,
                         out = block_node(graph, i)->shape;
+    struct block_extent extent = block_extent(out.height, out.width);
     *layer = (struct block_layer){.conv = i,
                                   .relu = i + 2,
                                   .own_in = in.channels,
                                   .own_out = out.channels,
                                   .in = (int)round_up((size_t)in.channels, 16),
                                   .out = (int)round_up((size_t)out.channels, 16),
-                                  .rows = out.height,
-                                  .columns = out.width};
+                                  .rows = extent.rows,
+                                  .columns = extent.columns,
+                                  .own_rows = out.height,
+                                  .own_columns = out.width};
     if (!find_source(blocks, layer, error) || !check_layer(blocks, layer, error)) return false;
     blocks->layers++;
   }
@@ -140,13 +141,20 @@ static bool find_tail(struct blocks *blocks, struct error *error) {
     blocks->tail[k] = i;
   }
   int last = take_full(blocks, input_of(graph, blocks->tail[0], 0));
-  struct tensor_shape out = block_node(graph, blocks->tail[2])->shape;
   if (blocks->layer[blocks->layers - 1].own_out % 16)
     return fail(error, "the last block has %d channels; the fused path takes a multiple of 16 there",
                 blocks->layer[blocks->layers - 1].own_out);
-  if (out.height * out.width % 1024)
-    return fail(error, "images of %dx%d are no multiple of 1024 pixels", out.height, out.width);
   return last == blocks->layers - 1 ? true : fail(error, "the 1x1 convolutions do not follow the last block");
+}
+
+static bool check_pools(const struct blocks *blocks, struct error *error) {
+  for (int l = 0; l < blocks->layers; l++) {
+    const struct block_layer *layer = &blocks->layer[l];
+    if (layer->store_pooled && (layer->own_rows % 2 || layer->own_columns % 2))
+      return fail(error, "%s is pooled from %dx%d pixels; the fused path pools even numbers",
+                  block_node(blocks->graph, layer->conv)->name, layer->own_rows, layer->own_columns);
+  }
+  return true;
 }
 
 bool block_find(struct blocks *blocks, struct error *error) {
@@ -155,7 +163,7 @@ bool block_find(struct blocks *blocks, struct error *error) {
                 "%s has no matrix instructions that the fused path knows: NVIDIA's, or AMD's of gfx11 in "
                 "waves of 32",
                 blocks->device->facts.name);
-  return find_layers(blocks, error) && find_tail(blocks, error);
+  return find_layers(blocks, error) && find_tail(blocks, error) && check_pools(blocks, error);
 }
 
 bool blocks_fit(const struct graph *graph, const struct device *device, struct error *error) {

@@ -35,7 +35,8 @@ struct block_layer {
   int first, second; /* layers; -1: the graph's input, or none */
   bool first_pooled; /* takes the pooled map of `first` */
   bool store_full, store_pooled;
-  int in, out, rows, columns, up_channels; /* channels as computed: multiples of 16 */
+  int in, out, rows, columns, up_channels; /* channels as computed: multiples of 16; sizes in memory */
+  int own_rows, own_columns;               /* of the network's maps: what memory holds more of norms to 0 */
   int own_in, own_out;                     /* the convolution's own channels; those above stay 0 */
   struct block_tile tile;
   struct kernel_variant forward;
@@ -92,6 +93,14 @@ const struct node *block_node(const struct graph *graph, int i);
 bool block_find(struct blocks *blocks, struct error *error);
 
 /* block_size.c */
+struct block_extent {
+  int rows, columns;
+};
+/* The size in memory of a map: 8x8 as it is, else multiples of 16 rows and of 16 or 32 columns. */
+struct block_extent block_extent(int rows, int columns);
+bool block_is_padded(const struct block_layer *layer);
+/* Macros of the layer's own size, of its value beyond that, and of the maps of half its size. */
+const char *block_own_macros(const struct blocks *blocks, const struct block_layer *layer);
 struct blocks *block_describe(struct arena *arena, const struct graph *graph, const struct device *device,
                               const struct block_setup *setup);
 /* Finds the layers, chooses their tiles and sets the bytes of every buffer. */

@@ -75,6 +75,8 @@ struct block_tile block_choose_tile(const struct block_layer *layer, enum block_
                                0};
   struct block_tile tile = by_precision[amd && precision == BLOCK_HALF ? BLOCK_MIXED : precision](layer);
   if (layer->columns == 8) tile.images = 2;
+  if (layer->columns > 16 && layer->columns % tile.x) tile.x = 32; /* 96 columns, or 160 */
+  while (layer->rows % (tile.y * tile.tiles)) tile.tiles /= 2;
   return tile;
 }
 
@@ -99,7 +101,7 @@ const char *block_cap(const struct blocks *blocks, int registers) {
 
 const char *block_macros(const struct blocks *blocks, const struct block_layer *layer,
                          const struct block_tile *tile, enum block_source source, bool target_sums) {
-  int pitch, plane, pixels = layer->rows * layer->columns;
+  int pitch, plane, pixels = layer->own_rows * layer->own_columns;
   bool back = source == SOURCE_GRADIENT;
   choose_pitch(tile, &pitch, &plane);
   return arena_text(
@@ -107,12 +109,12 @@ const char *block_macros(const struct blocks *blocks, const struct block_layer *
       "-DCIN=%d -DCOUT=%d -DROWS=%d -DCOLUMNS=%d -DTILE_X=%d -DTILE_Y=%d -DSTRIP=%d -DWARPS_OUT=%d "
       "-DIMAGES=%d -DSOURCE=%d -DUP_CHANNELS=%d -DSUM_PIXELS=%d -DUP_PIXELS=%d -DSTORE_FULL=%d "
       "-DSTORE_POOLED=%d -DTARGET_SUMS=%d -DNORMED=%d -DPRECISION=%d -DPITCH=%d -DPLANE=%d -DSTAGED=%d "
-      "-DSTAGES=%d -DTILES=%d%s",
+      "-DSTAGES=%d -DTILES=%d%s%s",
       back ? layer->out : layer->in, back ? layer->in : layer->out, layer->rows, layer->columns, tile->x,
       tile->y, tile->strip, tile->warps_out, tile->images, (int)source, layer->up_channels,
       layer->first_pooled ? 4 * pixels : pixels, pixels / 4, layer->store_full, layer->store_pooled,
       target_sums, layer->normed, (int)blocks->precision, pitch, plane, tile->staged, tile->stages,
-      tile->tiles, block_cap(blocks, tile->registers));
+      tile->tiles, block_own_macros(blocks, layer), block_cap(blocks, tile->registers));
 }
 
 size_t block_group(const struct block_tile *tile) {
@@ -144,6 +146,14 @@ bool block_pieces(struct blocks *blocks, cl_mem whole, cl_mem *piece, struct err
   return true;
 }
 
+/* Memory may hold more rows and columns of a pooled map than the kernels write: BEYOND of block_own_macros. */
+static void fill_beyond(const struct blocks *blocks, cl_mem pooled, size_t bytes) {
+  if (blocks->precision == BLOCK_HALF)
+    device_fill(blocks->device, pooled, 0, bytes, UINT32_C(0xFBFFFBFF));
+  else
+    device_fill_floats(blocks->device, pooled, bytes / sizeof(float), -1e30F);
+}
+
 static bool open_pass(struct blocks *blocks, struct block_pass *pass, struct error *error) {
   for (int l = 0; l < blocks->layers; l++) {
     const struct block_layer *layer = &blocks->layer[l];
@@ -151,6 +161,7 @@ static bool open_pass(struct blocks *blocks, struct block_pass *pass, struct err
     if (!(pass->full[l] = device_buffer(blocks->device, layer->full_bytes, name, error)) ||
         !(pass->pooled[l] = device_buffer(blocks->device, layer->pooled_bytes, name, error)))
       return false;
+    if (layer->store_pooled) fill_beyond(blocks, pass->pooled[l], layer->pooled_bytes);
   }
   pass->sums = device_buffer(blocks->device, blocks->sums_bytes, "the sums of instance norms", error);
   return pass->sums && block_pieces(blocks, pass->sums, pass->piece, error);
@@ -377,7 +388,7 @@ void blocks_forward(struct blocks *blocks, cl_mem input, cl_mem output, size_t i
     blocks_maps(blocks, output, 0, images);
     return;
   }
-  size_t groups = images * (size_t)(last->rows * last->columns) / 1024;
+  size_t groups = images * round_up((size_t)(last->own_rows * last->own_columns), 1024) / 1024;
   kernel_variant_run(blocks->kernels, &blocks->head, groups,
                      ARGS(words(ARG_IN, last->full), arg_buffer(ARG_IN, ELEMENT_I64, last->sums),
                           arg_buffer(ARG_IN, ELEMENT_F32, blocks->folded),

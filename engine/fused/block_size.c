@@ -2,6 +2,26 @@
 #include "engine/base/round.h"
 #include "engine/fused/block_plan.h"
 
+struct block_extent block_extent(int rows, int columns) {
+  if (rows == 8 && columns == 8) return (struct block_extent){8, 8};
+  return (struct block_extent){(int)round_up((size_t)rows, 16),
+                               (int)round_up((size_t)columns, columns <= 16 ? 16 : 32)};
+}
+
+bool block_is_padded(const struct block_layer *layer) {
+  return layer->own_rows != layer->rows || layer->own_columns != layer->columns;
+}
+
+/* A value beyond a map's own size: the most negative half, or of floats one whose product with a norm's scale is
+ * finite. */
+const char *block_own_macros(const struct blocks *blocks, const struct block_layer *layer) {
+  struct block_extent half = block_extent(layer->own_rows / 2, layer->own_columns / 2);
+  const char *beyond = blocks->precision == BLOCK_HALF ? " -DBEYOND=-65504.0f" : " -DBEYOND=-1e30f";
+  return arena_text(blocks->arena, " -DOWN_ROWS=%d -DOWN_COLUMNS=%d -DHALF_ROWS=%d -DHALF_COLUMNS=%d%s",
+                    layer->own_rows, layer->own_columns, half.rows, half.columns,
+                    block_is_padded(layer) ? beyond : "");
+}
+
 /* Maps of 8x8 are computed two images at a time: room for an even number. */
 size_t block_map_bytes(const struct blocks *blocks, int channels, int rows, int columns) {
   size_t element = blocks->precision == BLOCK_HALF ? 2 : 4, images = blocks->batch + blocks->batch % 2;
@@ -35,7 +55,9 @@ static bool size_maps(struct blocks *blocks, struct block_layer *layer, struct e
                 "maps of %s for %zu images are more than the 2^32 words that kernels count; ask for fewer",
                 name, blocks->batch);
   layer->full_bytes = layer->store_full ? map : 0;
-  layer->pooled_bytes = layer->store_pooled ? map / 4 : 0;
+  struct block_extent half = block_extent(layer->own_rows / 2, layer->own_columns / 2);
+  layer->pooled_bytes =
+      layer->store_pooled ? block_map_bytes(blocks, layer->out, half.rows, half.columns) : 0;
   return true;
 }
 
