@@ -188,8 +188,8 @@ static void test_narrow_encoder(void **state) {
   check_case(*state, &(struct fused_case){net_policy_maps, 32, 32, 12, 2, 1, BLOCK_MIXED, 5e-3, 1e-1, 1});
 }
 
-/* The last block's maps are the output; joined blocks cannot be told apart from what stays 0. Rows of an image are read
- * four pixels at a time. */
+/* The last block's maps are the output; joined blocks cannot be told apart from what stays 0. Rows of an
+ * image are read four pixels at a time. */
 static void test_refused_sizes(void **state) {
   struct device *device = *state;
   struct error error;

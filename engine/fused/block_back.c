@@ -177,8 +177,7 @@ static bool open_collect(struct blocks *blocks, struct block_layer *layer, struc
                      : layer->normed ? "block_unpool"
                      : join          ? "block_join"
                                      : "block_head_back";
-  const char *macros =
-      merge_macros(blocks, layer, layer->out, joined, first, layer->pool >= 0);
+  const char *macros = merge_macros(blocks, layer, layer->out, joined, first, layer->pool >= 0);
   return kernel_variant_open(blocks->kernels, &layer->collect, name, macros,
                              merge_group(layer->rows, layer->columns), error);
 }
@@ -195,8 +194,7 @@ static bool open_weights(struct blocks *blocks, struct block_layer *layer, struc
                                merge_group(layer->rows, layer->columns), error);
   }
   if (layer->source == SOURCE_BLOCK) return open_weights_launch(blocks, layer, error);
-  const char *macros =
-      merge_macros(blocks, layer, layer->up_channels, layer->in, 0, false);
+  const char *macros = merge_macros(blocks, layer, layer->up_channels, layer->in, 0, false);
   return kernel_variant_open(blocks->kernels, &layer->up_run, "block_up", macros,
                              merge_group(layer->rows, layer->columns), error) &&
          open_weights_launch(blocks, layer, error);

@@ -146,7 +146,8 @@ bool block_pieces(struct blocks *blocks, cl_mem whole, cl_mem *piece, struct err
   return true;
 }
 
-/* Memory may hold more rows and columns of a pooled map than the kernels write: BEYOND of block_own_macros. */
+/* Memory may hold more rows and columns of a pooled map than the kernels write: BEYOND of block_own_macros.
+ */
 static void fill_beyond(const struct blocks *blocks, cl_mem pooled, size_t bytes) {
   if (blocks->precision == BLOCK_HALF)
     device_fill(blocks->device, pooled, 0, bytes, UINT32_C(0xFBFFFBFF));

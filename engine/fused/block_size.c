@@ -12,8 +12,8 @@ bool block_is_padded(const struct block_layer *layer) {
   return layer->own_rows != layer->rows || layer->own_columns != layer->columns;
 }
 
-/* A value beyond a map's own size: the most negative half, or of floats one whose product with a norm's scale is
- * finite. */
+/* A value beyond a map's own size: the most negative half, or of floats one whose product with a norm's scale
+ * is finite. */
 const char *block_own_macros(const struct blocks *blocks, const struct block_layer *layer) {
   struct block_extent half = block_extent(layer->own_rows / 2, layer->own_columns / 2);
   const char *beyond = blocks->precision == BLOCK_HALF ? " -DBEYOND=-65504.0f" : " -DBEYOND=-1e30f";
