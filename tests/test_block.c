@@ -169,7 +169,7 @@ static void test_complex_images(void **state) {
 /* Five channels, as a sampler of points sees: the network's small maps, and wide ones, which but for the first layer
  * are those above. */
 static void test_five_channels(void **state) {
-  check_case(*state, &(struct fused_case){net_unet, 32, 32, 16, 2, 1, BLOCK_F32, 1e-5, 1e-3, 5});
+  check_case(*state, &(struct fused_case){net_unet, 36, 28, 16, 2, 1, BLOCK_F32, 1e-5, 1e-3, 5});
   check_case(*state, &(struct fused_case){net_unet, 32, 32, 16, 2, 1, BLOCK_HALF, 1e-2, 2e-1, 5});
   check_case(*state, &(struct fused_case){net_policy_maps, 16, 128, 64, 1, 1, BLOCK_HALF, 1e-2, 1e-1, 5});
 }
@@ -215,9 +215,15 @@ static void test_refused_sizes(void **state) {
   assert_holds(error.text, "works on 32x46 pixels; of images the fused path takes columns in multiples of 4");
   graph_close(graph);
   graph_open(&graph);
-  net_policy_maps(graph, graph_input(graph, "input", 1, 18, 20), 16, 2);
+  net_unet(graph, graph_input(graph, "input", 1, 32, 46), 16, 2);
   assert_false(blocks_fit(graph, device, &error));
-  assert_holds(error.text, "is pooled from 9x10 pixels; the fused path pools even numbers");
+  assert_holds(error.text, "images are padded to 32x48 pixels");
+  graph_close(graph);
+  graph_open(&graph);
+  tensor odd = conv2d(graph, graph_input(graph, "input", 1, 9, 12), "odd", 16, 3);
+  max_pool(graph, relu(graph, instance_norm(graph, odd)));
+  assert_false(blocks_fit(graph, device, &error));
+  assert_holds(error.text, "is pooled from 9x12 pixels; the fused path pools even numbers");
   graph_close(graph);
 }
 
