@@ -45,9 +45,10 @@ static bool find_source(struct blocks *blocks, struct block_layer *layer, struct
                                            node->name, layer->in, INPUTS_MOST);
   }
   if (is_op(graph, from, &op_pad))
-    return fail(error,
-                "images are padded to %dx%d pixels for poolings to halve; the fused path takes sizes that need none",
-                node->shape.height, node->shape.width);
+    return fail(
+        error,
+        "images are padded to %dx%d pixels for poolings to halve; the fused path takes sizes that need none",
+        node->shape.height, node->shape.width);
   layer->source = SOURCE_BLOCK;
   if (is_op(graph, from, &op_pool)) {
     int relu = input_of(graph, from, 0);
