@@ -601,7 +601,7 @@ static const struct kernel_desc rows[] = {
       VALUE(F32, "momentum"), VALUE(F32, "decay")},
      optimise_sgd_reference, optimise_sgd_prepare, NULL, 1e-6},
     {"gradient_tree", "optimise.cl", "gradients of shards summed two by two", LAUNCH_ITEM, 64,
-     {INOUT(F32, "gradients", ENV, HW), VALUE(U32, "shards"), VALUE(U32, "stride")},
+     {INOUT(F32, "gradients", ENV, HW), VALUE(U32, "shards"), VALUE(U32, "stride"), VALUE(U32, "at")},
      gradient_tree_reference, gradient_tree_prepare, NULL, 1e-6},
     {"gradient_add", "optimise.cl", "another rank's sum of gradients added", LAUNCH_ITEM, 64,
      {INOUT(F32, "gradients", ENV, HW), IN(F32, "others", ENV, ONE), VALUE(U32, "at")},

@@ -84,10 +84,12 @@ optimise_clip(__global const float *restrict part, __global float *restrict scal
 }
 
 /* Gradients of shards, `stride` apart, into that of the first: neighbours two by two, then their sums, so that ranks which
- * hold some of them and go on with such sums end with the same bytes. `shards` is a power of two. A row is four values. */
-__kernel void gradient_tree(__global float *restrict gradients, uint shards, uint stride, uint rows) {
+ * hold some of them and go on with such sums end with the same bytes. `shards` is a power of two. A row is four values;
+ * the first row starts at `at`. */
+__kernel void gradient_tree(__global float *restrict gradients, uint shards, uint stride, uint at, uint rows) {
   uint row = (uint)get_global_id(0);
   if (row >= rows) return;
+  gradients += at;
   float4 left[LEVELS], sum = (float4)0.0f; /* left[l]: a sum of 2^l shards that waits for its neighbour */
   for (uint s = 0u; s < shards; s++) {
     bool carries = true;

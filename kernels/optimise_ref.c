@@ -106,7 +106,7 @@ void optimise_clip_prepare(struct host_args *args, struct random *random) {
 /* ---- gradients of shards ------------------------------------------------------------------------------- */
 
 void gradient_tree_reference(const struct host_args *args) {
-  float *gradients = args->out[0];
+  float *gradients = (float *)args->out[0] + args->value[3].u;
   for (size_t i = 0; i < 4 * args->rows; i++) {
     double sum = 0;
     for (size_t s = 0; s < args->value[1].u; s++) sum += gradients[s * args->value[2].u + i];
@@ -122,6 +122,7 @@ void gradient_add_reference(const struct host_args *args) {
 void gradient_tree_prepare(struct host_args *args, struct random *random) {
   args->value[1].u = 1u << random_u32(random) % 7;
   args->value[2].u = 4 * (uint32_t)args->rows;
+  args->value[3].u = 4 * (random_u32(random) % (uint32_t)args->rows);
 }
 
 void gradient_add_prepare(struct host_args *args, struct random *random) {

@@ -134,7 +134,7 @@ static double cross_entropy(struct learning_run *run) {
   double sum = 0;
   graph_zero_gradients(run->training.policy.graph);
   add_gradient(run);
-  graph_gather(run->training.policy.graph);
+  graph_gather(run->training.policy.graph, 0, run->training.policy.graph->elements);
   read_rows(run, ROLLOUT_terms, terms);
   for (size_t i = 0; i < ROWS; i++) sum += (double)terms[4 * i] / ROWS;
   return sum;

@@ -241,13 +241,28 @@ static void launches_change_nothing(void **state) {
   assert_same_files("launch_16", "launch_5");
 }
 
-static void a_step_allocates_nothing(void **state) {
+/* Another rank, whose half is as the first one's. */
+static void exchange_alike(struct ranks *ranks, uint32_t partner, const void *give, void *take, size_t bytes) {
+  assert_int_equal(partner, 1 - ranks->rank);
+  memcpy(take, give, bytes);
+}
+
+static void unite_alike(struct ranks *ranks, void *words, size_t bytes) {
+  (void)ranks;
+  memcpy((char *)words + bytes / 2, words, bytes / 2);
+}
+
+/* Alone, and as one of two ranks, which sum most of the gradient before the pass back is complete. */
+static void step_twice(struct ranks *ranks) {
   struct learning_run run;
   struct error error;
-  (void)state;
   set_options(&run, NULL);
   run.options.learn.algorithm = LEARN_PPO;
+  device.ranks = ranks;
   open_learning(&run);
+  const struct graph *graph = run.training.policy.graph;
+  assert_int_equal(graph->early != NULL, ranks != NULL);
+  if (ranks) assert_true(graph->early->from && 2 * graph->early->from <= graph->elements);
   learn_step(&run.training);
   uint64_t allocations = device.allocations, bytes = device.bytes;
   learn_step(&run.training);
@@ -255,6 +270,13 @@ static void a_step_allocates_nothing(void **state) {
   assert_int_equal(device.allocations, allocations);
   assert_int_equal(device.bytes, bytes);
   close_learning(&run);
+  device.ranks = NULL;
+}
+
+static void a_step_allocates_nothing(void **state) {
+  (void)state;
+  step_twice(NULL);
+  step_twice(&(struct ranks){.count = 2, .exchange = exchange_alike, .unite = unite_alike});
 }
 
 /* ---- rounds -------------------------------------------------------------------------------------------- */

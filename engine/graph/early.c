@@ -18,20 +18,8 @@ static size_t taken_before(const struct graph *graph, int node) {
 void graph_early_open(struct graph *graph) {
   int node = graph->nodes - 1;
   while (node > 0 && !(graph_runs(&graph->node[node]) && 2 * taken_before(graph, node) <= graph->elements)) node--;
-  size_t from = taken_before(graph, node), all = graph->elements * graph->shards.held;
+  size_t from = taken_before(graph, node);
   if (!from || graph->shared || graph->early) return;
-  cl_buffer_region region = {sizeof(float) * from, sizeof(float) * (all - from)};
-  cl_int code;
-  cl_mem tail = clCreateSubBuffer(graph->gradients, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
-  if (code != CL_SUCCESS) return;
   graph->early = ARENA_NEW(graph->arena, struct graph_early, 1);
-  *graph->early = (struct graph_early){.node = node, .from = from, .tail = tail};
-}
-
-void graph_gather_part(const struct graph *graph, bool tail) {
-  size_t count = tail ? graph->elements - graph->early->from : graph->early->from;
-  if (graph->shards.held > 1)
-    kernel_run(graph->kernels, "gradient_tree", count / 4,
-               ARGS(graph_arg(ARG_INOUT, tail ? graph->early->tail : graph->gradients), arg_u32(graph->shards.held),
-                    arg_u32((uint32_t)graph->elements)));
+  *graph->early = (struct graph_early){.node = node, .from = from};
 }

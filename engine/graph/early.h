@@ -8,7 +8,5 @@
 /* After the plan, of a graph whose gradients no other graph shares and only its own backward adds to. Where no such node is,
  * nothing is early. */
 void graph_early_open(struct graph *graph);
-/* As graph_gather, of the parameters before graph->early->from, or from there on. */
-void graph_gather_part(const struct graph *graph, bool tail);
 
 #endif

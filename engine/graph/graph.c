@@ -302,12 +302,12 @@ void graph_set_shards(struct graph *graph, size_t first, size_t each) {
   graph->shards.each = each;
 }
 
-void graph_gather(const struct graph *graph) {
+void graph_gather(const struct graph *graph, size_t from, size_t count) {
   REQUIRE(!graph->shared, "another graph has the gradients");
   if (graph->shards.held > 1)
-    kernel_run(graph->kernels, "gradient_tree", graph->elements / 4,
-               ARGS(graph_arg(ARG_INOUT, graph->gradients), arg_u32(graph->shards.held),
-                    arg_u32((uint32_t)graph->elements)));
+    kernel_run(graph->kernels, "gradient_tree", count / 4,
+               ARGS(graph_arg(ARG_INOUT, graph->gradients), arg_u32(graph->shards.held), arg_u32((uint32_t)graph->elements),
+                    arg_u32((uint32_t)from)));
 }
 
 /* Nodes of several copies count them as images. */

@@ -121,7 +121,6 @@ struct graph_shards {
 struct graph_early {
   int node;    /* once its backward is enqueued, nothing is added any more ... */
   size_t from; /* ... to the gradients of the parameters from here on, at least half of all */
-  cl_mem tail; /* the gradients from there to the end, of all shards */
   cl_event ready; /* the last pass back is past that node; NULL: none has run since the last sum */
 };
 
@@ -341,8 +340,9 @@ void graph_backward_part(struct graph *graph, int first, int end);
 void graph_zero_gradients(struct graph *graph); /* of all shards */
 /* The images of the next backward passes are of shards from `first` on, `each` of them, the last perhaps fewer. */
 void graph_set_shards(struct graph *graph, size_t first, size_t each);
-/* Sums the gradients of all shards that are held, in the order of a binary tree, into the first: what an optimiser takes. */
-void graph_gather(const struct graph *graph);
+/* Sums the gradients of all shards that are held, in the order of a binary tree, into the first: what an optimiser takes. Of
+ * `count` elements of the flat buffer from `from` on, multiples of 4. */
+void graph_gather(const struct graph *graph, size_t from, size_t count);
 void graph_early_forget(const struct graph *graph); /* passes back so far: they are summed, or count no more */
 /* Tells whoever watches that this has been done to what the graph owns; who computes the same otherwise tells it too
  * (engine/fused). */

@@ -313,10 +313,7 @@ void graph_close(struct graph *graph) {
     const struct node *node = &graph->node[i];
     if (graph_runs(node) && node->op->close) node->op->close(graph, (tensor){(uint16_t)i});
   }
-  if (graph->early) {
-    graph_early_forget(graph);
-    release(graph->early->tail);
-  }
+  graph_early_forget(graph);
   for (int i = 0; i < graph->parameters; i++) {
     release(graph->parameter[i].value);
     release(graph->parameter[i].gradient);

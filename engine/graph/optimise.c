@@ -125,16 +125,14 @@ static void sum_gradients(struct optimiser *optimiser) {
   const struct graph *graph = optimiser->graph;
   struct rank_sum *sum = &optimiser->sum;
   size_t from = graph->early ? graph->early->from : graph->elements;
-  if (!graph->early) {
-    graph_gather(graph);
-  } else {
+  if (graph->early) {
     rank_sum_aside(sum, graph->early->ready);
-    graph_gather_part(graph, true);
+    graph_gather(graph, from, graph->elements - from);
     rank_sum_run(sum, from, graph->elements - from);
     rank_sum_back(sum);
     graph_early_forget(graph);
-    graph_gather_part(graph, false);
   }
+  graph_gather(graph, 0, from);
   rank_sum_run(sum, 0, from);
 }
 

@@ -61,7 +61,7 @@ same() {
 }
 same reconstructor . 2 4p
 [ ! "$cards" ] || says err 'gradients of 4 ranks are summed from card to card (CUDA)'
-same l2s policy_1 2 4
+same l2s policy_1 2 4p
 same loupe . 4
 says err 'gradients of 4 ranks are summed through host memory (rank 0: '
 same lbcs mask_1 2
