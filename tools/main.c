@@ -286,12 +286,13 @@ static void guard_output(struct text_guard *guard) {
   stdout = guarded;
 }
 
-/* A host without memory is the world's fault and ends as other refusals do; a broken rule is ours, and leaves
- * a core. */
+/* A host without memory is the world's fault and ends as other refusals do, at once: only this process knows. A broken rule is
+ * ours, and leaves a core. */
 static void end(enum l2sr_code code, const char *text, void *context) {
   (void)context;
   if (code != L2SR_NO_MEMORY) return;
-  exit(report(text, STATUS_FAILED));
+  terminal_line("l2sr: ", text);
+  exit(STATUS_FAILED);
 }
 
 int main(int argc, char **argv) {
