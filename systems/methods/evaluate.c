@@ -625,6 +625,11 @@ static void unite_scans(struct work *work, struct evaluate_run *run) {
   if (run->images) ranks_unite(work->simulation.device->ranks, run->images, images * pixels * sizeof *run->images);
 }
 
+/* Among whom scans are shared out; where one decides for all of them, candidates are. */
+static struct ranks *sharers(const struct work *work, const struct evaluate_run *run) {
+  return is_average(run->sampler) ? NULL : work->simulation.device->ranks;
+}
+
 /* Scans all slices with one sampler at one setting, as many at a time as there are environments. Every rank takes a part of the
  * scans, or where one decides for all of them a part of the candidates. */
 static bool run_one(struct work *work, struct evaluate_run *run, struct error *error) {
@@ -638,7 +643,7 @@ static bool run_one(struct work *work, struct evaluate_run *run, struct error *e
   if (!make_room(work, run, error) ||
       !simulation_set(&work->simulation, &run->acquisition, run->sampler, error))
     return false;
-  struct ranks *ranks = work->simulation.alike ? NULL : work->simulation.device->ranks;
+  struct ranks *ranks = sharers(work, run);
   size_t first, end = ranks_rows(ranks, run->scans, &first);
   for (; first < end; first += most) {
     size_t envs = end - first < most ? end - first : most;
@@ -658,9 +663,11 @@ static bool run_one(struct work *work, struct evaluate_run *run, struct error *e
 static bool run_all(struct work *work, struct error *error) {
   struct evaluation *evaluation = work->evaluation;
   bool good = true;
-  size_t scans = 0;
-  for (size_t r = 0; r < evaluation->run_count; r++)
-    scans += evaluation->slices * trajectories_of(work, &evaluation->runs[r]);
+  size_t scans = 0, first;
+  for (size_t r = 0; r < evaluation->run_count; r++) {
+    const struct evaluate_run *run = &evaluation->runs[r];
+    scans += ranks_rows(sharers(work, run), evaluation->slices * trajectories_of(work, run), &first) - first;
+  }
   progress_open(&work->progress, "evaluating", "scans", scans);
   for (size_t r = 0; good && r < evaluation->run_count; r++)
     good = run_one(work, &evaluation->runs[r], error);
