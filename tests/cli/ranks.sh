@@ -19,6 +19,7 @@ policy: {channels: 2, pools: 1, hidden: 8}
 world: {envs: 4}
 train: {epochs: 2, batch: 5, log_every: 2}
 learn: {scans: 12, steps: 72, validations: 1, log_every: 1}
+alternate: {rounds: 1}
 Y
 run "phantom" "$l2sr" phantom data --train 2 --val 1 --test 0 --slices 4 --size 32 --rows 32 --columns 32
 
@@ -27,7 +28,7 @@ numbers() { sed 's/,"[a-z]*_per_second.*//' "$1/log.jsonl"; }
 
 # Stand-ins for CUDA's and OpenCL's drivers, by which the memory of ranks is shared as that of cards is.
 cards="${l2sr%/*}/tests/libcuda.so.1"
-[ -f "$cards" ] || cards=
+[ -f "$cards" ] || { echo "did not run: sums from card to card (no stand-in at $cards)" && cards=; }
 
 # launch RANKS COMMAND...: by so many ranks; 4p: of which each reads the others' memory
 launch() {
@@ -65,6 +66,7 @@ same l2s policy_1 2 4p
 same loupe . 4
 says err 'gradients of 4 ranks are summed through host memory (rank 0: '
 same lbcs mask_1 2
+same suno masks_1 2
 no_part "trainings"
 
 # summed as they come: other digests, and much the same numbers; cards that do not read each other's memory
@@ -87,6 +89,9 @@ for file in slices.csv curves.csv; do
   tried=$((tried + 1))
   cmp -s scores/$file by_2/scores/$file || complain "an evaluation by 2 ranks writes another $file"
 done
+run "an evaluation by --devices" "$l2sr" "$@" --devices 0,0 --output by_devices
+tried=$((tried + 1))
+cmp -s scores/slices.csv by_devices/slices.csv || complain "an evaluation by --devices 0,0 writes another slices.csv"
 run "both compared" "$l2sr" compare scores by_2/scores
 
 # A rank is killed once there is a checkpoint; the launcher's own processes stay.
@@ -137,6 +142,7 @@ ends "train.exchange is peer, and ranks do not read each other's memory (rank 0:
   --set train.exchange=peer --output refused
 ends '2 ranks were started, and train.shards is 1: a rank takes one at least; start 1 or fewer, or set it to 0' $starts -n 2 "$l2sr" train scene --set train.shards=1 \
   --output refused
+refuse 2 'bench sums measures several ranks, and there is one; give --devices all' bench sums
 ends "rank 1 on $(hostname) has the scene" $starts -n 1 "$l2sr" train scene --output other : -n 1 "$l2sr" train scene --seed 9 \
   --output other
 ends 'srun --mpi=pmix l2sr train SCENE' env SLURM_STEP_NUM_TASKS=4 "$l2sr" train scene --output refused
