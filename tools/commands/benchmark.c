@@ -46,7 +46,7 @@ struct cell {
   const struct scanned *scanned; /* NULL: a sampler that is not trained */
   struct options options;        /* of the scene that is trained, else of the setting */
   struct cell *after;            /* whose reconstructor it takes; NULL: nobody's */
-  uint32_t seed;
+  uint32_t seed, sum;            /* of the options (sum_of_options) */
   enum cell_state state;
   size_t slot;
   struct job job;
@@ -209,7 +209,9 @@ static bool check_folders(const char *settings, struct error *error) {
   while ((settings = option_next(settings, one, sizeof one)))
     for (const char *rest = settings; (rest = option_next(rest, other, sizeof other));)
       if (!strcmp(base_name(one), base_name(other)))
-        return fail_usage(error, "benchmark.settings has '%s' and '%s', whose results would share the folder %s; give one of the files another name",
+        return fail_usage(error,
+                          "benchmark.settings has '%s' and '%s', whose results would share the folder %s; give one of the files "
+                          "another name",
                           one, other, base_name(one));
   return true;
 }
@@ -353,34 +355,41 @@ static void make_evaluation(struct suite *suite, struct cell *cell) {
 /* ---- what is done ---------------------------------------------------------------------------------------
  */
 
-/* What the cell's numbers follow from, of its options and of those of the reconstructor that it takes. */
-static uint32_t sum_of_options(const struct suite *suite, const struct cell *cell) {
-  uint32_t sum = cell->after ? sum_of_options(suite, cell->after) : 0;
+/* What the cell's numbers follow from, of its options and of those of the reconstructor that it takes, where they are not
+ * the defaults: keys that a later version adds change no sum. */
+static uint32_t sum_of_options(const struct cell *cell, const struct options *standard) {
+  uint32_t sum = cell->after ? cell->after->sum : 0;
+  struct arena *arena = arena_open();
   for (size_t i = 0; i < option_table.count; i++) {
     const struct option *row = &option_table.rows[i];
     if (row->concerns == CONCERNS_PLACE || !strcmp(row->section, "benchmark")) continue;
-    const char *text = arena_text(suite->call->arena, "%s.%s=%s\n", row->section, row->name,
-                                  option_text(row, &cell->options, suite->call->arena));
+    const char *value = option_text(row, &cell->options, arena);
+    if (!strcmp(value, option_text(row, standard, arena))) continue;
+    const char *text = arena_text(arena, "%s.%s=%s\n", row->section, row->name, value);
     sum = hash_crc(CRC_CASTAGNOLI, sum, text, strlen(text));
   }
+  arena_close(arena);
   return sum;
 }
 
-/* Seconds stand in a file that says that the step is done, and after them the sum of the options that it was done by. */
-static bool read_done(const struct suite *suite, const struct cell *cell, const char *name, double *seconds) {
+/* Seconds stand in a file that says that the step is done, and after them the sum of the options that it was done by. Where
+ * there is no sum, *sum stays; NULL: it is not asked for. */
+static bool read_done(const struct suite *suite, const struct cell *cell, const char *name, double *seconds, uint32_t *sum) {
   struct error ignored;
   char line[64] = "";
+  unsigned made;
   FILE *file = file_read(path_in(suite, cell, name), &ignored);
-  bool good = file && fgets(line, sizeof line, file) && sscanf(line, "%lf", seconds) == 1;
+  int fields = file && fgets(line, sizeof line, file) ? sscanf(line, "%lf %x", seconds, &made) : 0;
   if (file) fclose(file);
-  return good;
+  if (fields == 2 && sum) *sum = made;
+  return fields >= 1;
 }
 
 static bool write_done(const struct suite *suite, const struct cell *cell, const char *name, double seconds,
                        struct error *error) {
   struct text_file file;
   if (!file_create(&file, path_in(suite, cell, name), error)) return false;
-  fprintf(file.file, "%.3f %08x\n", seconds, (unsigned)sum_of_options(suite, cell));
+  fprintf(file.file, "%.3f %08x\n", seconds, (unsigned)cell->sum);
   return file_commit(&file, error);
 }
 
@@ -389,30 +398,33 @@ static void note_part(const struct suite *suite, const struct cell *cell) {
   double before = 0;
   struct error ignored;
   if (cell->state != CELL_TRAINS) return;
-  read_done(suite, cell, "seconds", &before);
+  read_done(suite, cell, "seconds", &before, NULL);
   write_done(suite, cell, "seconds", before + cell->job.seconds, &ignored);
 }
 
-static bool check_done(const struct suite *suite, const struct cell *cell, const char *name, struct error *error) {
-  struct error ignored;
-  char line[64] = "";
-  unsigned sum;
-  FILE *file = file_read(path_in(suite, cell, name), &ignored);
-  bool other = file && fgets(line, sizeof line, file) && sscanf(line, "%*f %x", &sum) == 1 && sum != sum_of_options(suite, cell);
-  if (file) fclose(file);
-  return !other || fail_usage(error, "%s was made by other options than the suite has now; name another --output, or remove it",
-                              cell->folder);
+static bool find_step(const struct suite *suite, const struct cell *cell, const char *name, double *seconds, bool *done,
+                      struct error *error) {
+  uint32_t sum = cell->sum;
+  *done = read_done(suite, cell, name, seconds, &sum);
+  return sum == cell->sum ||
+         fail_usage(error, "%s was made by other options than the suite has now; name another --output, or remove it",
+                    cell->folder);
 }
 
+/* Cells stand after those whose reconstructor they take. */
 static bool find_done(struct suite *suite, struct error *error) {
+  struct options *standard = ARENA_NEW(suite->call->arena, struct options, 1);
+  option_defaults(&option_table, standard, suite->call->arena);
   for (size_t i = 0; i < suite->cells; i++) {
     struct cell *cell = &suite->cell[i];
-    if (!check_done(suite, cell, "seconds", error) || !check_done(suite, cell, "trained", error) ||
-        !check_done(suite, cell, "evaluated", error))
+    double part;
+    bool begun, trained, evaluated;
+    cell->sum = sum_of_options(cell, standard);
+    if (!find_step(suite, cell, "seconds", &part, &begun, error) ||
+        !find_step(suite, cell, "trained", &cell->trained, &trained, error) ||
+        !find_step(suite, cell, "evaluated", &cell->evaluated, &evaluated, error))
       return false;
-    bool trained = !cell->scene || read_done(suite, cell, "trained", &cell->trained);
-    if (trained && (!*cell->method || read_done(suite, cell, "evaluated", &cell->evaluated)))
-      cell->state = CELL_DONE;
+    if ((trained || !cell->scene) && (evaluated || !*cell->method)) cell->state = CELL_DONE;
   }
   return true;
 }
@@ -427,7 +439,7 @@ static void fail_cell(struct suite *suite, struct cell *cell, const char *text) 
 }
 
 static void start_step(struct suite *suite, struct cell *cell) {
-  bool trains = cell->scene && !read_done(suite, cell, "trained", &cell->trained);
+  bool trains = cell->scene && !read_done(suite, cell, "trained", &cell->trained, NULL);
   struct error error;
   cell->state = trains ? CELL_TRAINS : CELL_SCANS;
   suite->ran = true;
@@ -465,7 +477,7 @@ static void follow(struct suite *suite, struct cell *cell) {
     return;
   }
   double seconds = cell->job.seconds;
-  if (trained) read_done(suite, cell, "seconds", &seconds);
+  if (trained) read_done(suite, cell, "seconds", &seconds, NULL);
   *(trained ? &cell->trained : &cell->evaluated) = seconds;
   if (!write_done(suite, cell, trained ? "trained" : "evaluated", seconds, &error)) {
     fail_cell(suite, cell, error.text);
