@@ -196,7 +196,7 @@ static void images_are_those_of_double_precision(void **state) {
 enum { TALL = 70, WIDE = 64, SIDES = TALL * WIDE };
 
 /* Rows are more than the work-group takes at a time. */
-static void solve_sides(struct device *device, float *image) {
+static void solve_sides(struct device *device, const char *kernels, float *image) {
   static float pixels[SIDES];
   struct scene scene;
   struct error error;
@@ -207,7 +207,12 @@ static void solve_sides(struct device *device, float *image) {
   for (size_t i = 0; i < WIDE; i++) mask[i] = i % 5 == 0 || (i > 28 && i < 37);
   plan_sides(&scene, GEOMETRY_LINES, (struct option_sides){TALL, WIDE}, 4, "base");
   set_options(&scene.options, RECONSTRUCT_TV, false);
-  struct simulation_plan plan = {.slices = 1, .envs = 1, .rollout_steps = 1, .images = IMAGES_EVERY_STEP, .metrics = "ssim"};
+  struct simulation_plan plan = {.slices = 1,
+                                 .envs = 1,
+                                 .rollout_steps = 1,
+                                 .images = IMAGES_EVERY_STEP,
+                                 .metrics = "ssim",
+                                 .kernel_folder = kernels};
   assert_good(simulation_open(&scene.simulation, device, &scene.options, &plan, &error), &error);
   support_put(scene.simulation.world, SLICE_image, 0, 1, pixels);
   support_put(scene.simulation.world, SLICE_data_range, 0, 1, &range);
@@ -219,16 +224,32 @@ static void solve_sides(struct device *device, float *image) {
   close_scene(&scene);
 }
 
+/* The kernels of this program, of which that of whole scans is refused. */
+static void write_refused(struct folder *folder) {
+  support_open_folder(folder);
+  for (const struct source *source = kernel_table.sources; source->name; source++) {
+    FILE *file = fopen(support_path(folder, source->name), "w");
+    assert_non_null(file);
+    fputs(strcmp(source->name, "total.cl") ? source->text : "refused", file);
+    fclose(file);
+  }
+}
+
 static void whole_scans_are_those_of_steps(void **state) {
-  static float steps[SIDES], whole[SIDES];
+  static float steps[SIDES], whole[SIDES], refused[SIDES];
   struct device *device = *state;
+  struct folder folder;
   enum device_matrix matrix = device->facts.matrix;
   cl_ulong declared = device->facts.declared;
   device->facts.declared = 0;
-  solve_sides(device, steps);
+  solve_sides(device, NULL, steps);
   device->facts.declared = declared;
   if (matrix == MATRIX_NONE) device->facts.matrix = MATRIX_EMULATED;
-  solve_sides(device, whole);
+  solve_sides(device, NULL, whole);
+  write_refused(&folder);
+  solve_sides(device, folder.path, refused);
+  support_close_folder(&folder);
+  assert_memory_equal(refused, steps, sizeof steps);
   check_geometry(device, GEOMETRY_LINES, RECONSTRUCT_TV, false);
   device->facts.matrix = matrix;
   double off = 0, size = 0;

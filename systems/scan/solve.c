@@ -1,11 +1,13 @@
 #include "systems/scan/solve.h"
 
+#include "engine/base/log.h"
 #include "kernels/kernels.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/systems.h"
 
 #include <math.h>
+#include <stdatomic.h>
 
 /* Bytes of all scratch memory: of a GPU a part of its memory, of a CPU little more than caches hold. */
 enum { MEMORY_PART = 8, UNITS_EACH = 2 };
@@ -95,9 +97,8 @@ static bool open_transforms(struct solver *solver, struct error *error) {
 }
 
 /* That no system names. */
-static bool need_kernels(struct solver *solver, struct kernels *kernels, struct error *error) {
+static bool need_kernels(const struct solver *solver, struct kernels *kernels, struct error *error) {
   if (solver->compensates) return kernel_need(kernels, "solve_magnitude", error);
-  if (solver->whole && !kernel_variant_open(kernels, &solver->total, "total_scan", "", TOTAL_GROUP, error)) return false;
   if (solver->listed)
     return kernel_need(kernels, "hybrid_list", error) && kernel_need(kernels, "hybrid_normal", error) &&
            kernel_need(kernels, "solve_begin", error);
@@ -122,11 +123,24 @@ static size_t scans_of(const struct simulation *simulation) {
 }
 
 /* Of one coil, on GPUs whose local memory holds an image. */
-static bool solves_whole(const struct solver *solver) {
+static bool takes_whole(const struct solver *solver) {
   const struct device_facts *facts = &solver->device->facts;
-  bool gpu = facts->kind & CL_DEVICE_TYPE_GPU || facts->matrix != MATRIX_NONE, tv = solver->options->reconstruct.method == RECONSTRUCT_TV;
-  return gpu && tv && solver->listed && !solver->mapped && solver->coils == 1 && total_fits(solver->height, solver->width) &&
+  bool gpu = facts->kind & CL_DEVICE_TYPE_GPU || facts->matrix != MATRIX_NONE;
+  bool tv = solver->options->reconstruct.method == RECONSTRUCT_TV;
+  return gpu && tv && solver->listed && !solver->mapped && solver->coils == 1 &&
+         total_fits(solver->height, solver->width) &&
          total_local(solver->height, solver->width) <= facts->declared && facts->group >= TOTAL_GROUP;
+}
+
+/* A device that refuses the kernel solves step by step. */
+static bool solves_whole(struct solver *solver, struct kernels *kernels) {
+  static atomic_flag said = ATOMIC_FLAG_INIT;
+  struct error error;
+  if (!takes_whole(solver)) return false;
+  if (kernel_variant_open(kernels, &solver->total, "total_scan", "", TOTAL_GROUP, &error)) return true;
+  if (!atomic_flag_test_and_set(&said))
+    log_warning("total variation is solved step by step, which is slower: %s", error.text);
+  return false;
 }
 
 static struct solver *make_solver(const struct simulation *simulation) {
@@ -153,7 +167,7 @@ static struct solver *make_solver(const struct simulation *simulation) {
   if (coils) solver->coils = world_shape(simulation->world, SHAPE_CHW) / solver->pixels;
   if (solver->mapped) solver->sets = options->coils.sets;
   solver->apart = solver->sets > 1 && method == RECONSTRUCT_WAVELET;
-  solver->whole = solves_whole(solver);
+  solver->whole = solves_whole(solver, simulation->kernels);
   solve_find_levels(solver);
   solver->chunk = chunk_of(solver, scans_of(simulation), options->reconstruct.method);
   return solver;
@@ -288,11 +302,13 @@ static struct arg list_of(const struct solver *solver, enum arg_kind kind, enum 
 }
 
 /* A^H A of `image`; of data, A^H y. */
-static void run_listed(struct world *world, const struct simulation *simulation, enum solve_buffer image, enum solve_buffer product, bool measured) {
+static void run_listed(struct world *world, const struct simulation *simulation, enum solve_buffer image,
+                       enum solve_buffer product, bool measured) {
   const struct solver *solver = simulation->solver;
   const struct coils coils = coils_of(world);
   bool differs = solver->options->reconstruct.method == RECONSTRUCT_TV;
-  struct arg hybrid = measured ? arg_unnamed(world_in(world, kspace_of(world))) : arg_buffer(ARG_IN, ELEMENT_C64, coils.slice.as.m);
+  struct arg hybrid = measured ? arg_unnamed(world_in(world, kspace_of(world)))
+                               : arg_buffer(ARG_IN, ELEMENT_C64, coils.slice.as.m);
   kernel_run(world_kernels(world), "hybrid_normal", simulation->pass.images * blocks_of(solver),
              ARGS(coils.slice, coils.coils, list_of(solver, ARG_IN, measured ? SOLVE_LINES : SOLVE_OTHERS),
                   list_of(solver, ARG_IN, measured ? SOLVE_STARTS : SOLVE_OTHER_STARTS), hybrid, coils.maps,
@@ -504,9 +520,11 @@ static void run_whole(struct world *world, const struct simulation *simulation) 
   kernel_variant_run(world_kernels(world), &solver->total, simulation->pass.images,
                      ARGS(solve_arg(solver, ARG_IN, ELEMENT_U8, SOLVE_TAKEN), SOLVE_IN(solver, RIGHT),
                           solve_arg(solver, ARG_IN, ELEMENT_F32, SOLVE_SCALE), SOLVE_OUT(solver, SOLUTION),
-                          solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_SPLIT), solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_DUAL),
-                          arg_f32((float)(options->reconstruct.weight / options->reconstruct.rho)), arg_f32((float)options->reconstruct.rho),
-                          arg_f32((float)options->reconstruct.tolerance), arg_u32(options->reconstruct.iterations)));
+                          solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_SPLIT),
+                          solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_DUAL),
+                          arg_f32((float)(options->reconstruct.weight / options->reconstruct.rho)),
+                          arg_f32((float)options->reconstruct.rho), arg_f32((float)options->reconstruct.tolerance),
+                          arg_u32(options->reconstruct.iterations)));
 }
 
 /* A scan's last round begins with at most all of its iterations, and has at most INNER_STEPS more. */
