@@ -1570,6 +1570,15 @@ static void expect_labels(const char *text, const float *want, size_t count) {
   dataset_close(&dataset);
 }
 
+static struct digest digest_with(const char *text) {
+  struct dataset dataset;
+  write_labels(text);
+  volumes_of(&dataset);
+  struct digest digest = dataset.volumes[0].digest;
+  dataset_close(&dataset);
+  return digest;
+}
+
 static void refuse_labels(const char *text, const char *part) {
   write_labels(text);
   expect_refusal(part);
@@ -1596,6 +1605,10 @@ static void labels_are_a_column_of_a_table(void **state) {
   refuse_labels("file,slice,tumour\nz,7,0\na.h5,2,1\n", "line 3: slice '2' of ");
   refuse_labels("file,tumour\na.h5,1\na,2\n", "a.h5 has a label already; give one row a volume");
   refuse_labels("file,slice,tumour\na.h5,0,1\nb.h5,0,1\n", "1 of 3 slices have no finite label tumour, the first is slice 1 of ");
+  struct digest first = digest_with("file,tumour\na,1\nb,2\n"), same = digest_with("file,tumour\nb,3\na,1.0\n"),
+                other = digest_with("file,tumour\na,1.5\nb,2\n");
+  assert_memory_equal(&first, &same, sizeof first);
+  assert_memory_not_equal(&first, &other, sizeof first);
   set("data.split=all");
   refuse_labels("file,tumour\na.h5,1\n", "give a column `split`, or the folders too");
   expect_labels("file,split,tumour\na,val,8\na,train,1\nb,train,2\n", (const float[]){1, 1, 2, 8}, 4);

@@ -32,10 +32,17 @@ static size_t sample(int file, off_t length, char *to) {
   return MOST;
 }
 
+static struct digest digest_of(const char *bytes, size_t count) {
+  struct digest digest;
+  char hex[65];
+  hash_hex(bytes, count, hex);
+  sscanf(hex, "%8x%8x", &digest.word[0], &digest.word[1]);
+  return digest;
+}
+
 struct digest digest_file(const char *path) {
   struct digest digest = {{0}};
   struct stat status;
-  char hex[65];
   int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return digest;
   struct arena *arena = arena_open();
@@ -43,12 +50,20 @@ struct digest digest_file(const char *path) {
   size_t used = fstat(file, &status) ? 0 : sample(file, status.st_size, bytes);
   if (used) {
     used += (size_t)snprintf(bytes + used, 32, "%lld", (long long)status.st_size);
-    hash_hex(bytes, used, hex);
-    sscanf(hex, "%8x%8x", &digest.word[0], &digest.word[1]);
+    digest = digest_of(bytes, used);
   }
   arena_close(arena);
   close(file);
   return digest;
+}
+
+void digest_add(struct digest *digest, const void *bytes, size_t count) {
+  struct arena *arena = arena_open();
+  char *all = arena_new(arena, sizeof *digest + count);
+  memcpy(all, digest, sizeof *digest);
+  memcpy(all + sizeof *digest, bytes, count);
+  *digest = digest_of(all, sizeof *digest + count);
+  arena_close(arena);
 }
 
 bool digest_is_known(const struct digest *digest) {

@@ -237,6 +237,13 @@ static bool check_all(const struct volume *volumes, size_t count, const struct o
                    all, options->data.label, slice, first->path, *options->data.labels ? options->data.labels : "its file");
 }
 
+/* Rewards may follow from them: other labels are other data. */
+static void add_digests(struct volume *volumes, size_t count) {
+  for (size_t v = 0; v < count; v++)
+    digest_add(&volumes[v].digest, volumes[v].label + volumes[v].slice_first,
+               volumes[v].slice_count * sizeof *volumes[v].label);
+}
+
 bool labels_read(struct volume *volumes, size_t count, const struct options *options, struct arena *arena, struct error *error) {
   bool good = true, from_file = *options->data.labels;
   if (!*options->data.label && !from_file) return true;
@@ -247,5 +254,8 @@ bool labels_read(struct volume *volumes, size_t count, const struct options *opt
     for (size_t s = 0; s < volume->slices; s++) volume->label[s] = NAN;
     good = from_file || read_volume(volume, options, error);
   }
-  return good && (!from_file || read_file(volumes, count, options, error)) && check_all(volumes, count, options, error);
+  if (!good || (from_file && !read_file(volumes, count, options, error)) || !check_all(volumes, count, options, error))
+    return false;
+  add_digests(volumes, count);
+  return true;
 }

@@ -56,7 +56,7 @@ struct volume {
   size_t made_coils;                /* of its slices when coils.compress has been at them */
   size_t slice_first, slice_count;  /* the slices that data.slices takes */
 
-  struct digest digest; /* the file's digest, where it is one of a data set */
+  struct digest digest; /* the file's, where it is one of a data set, and that of its slices' labels */
 };
 
 /* A volume of the format that claims the path (of the one that is written where none does), not yet opened. */

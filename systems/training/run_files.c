@@ -248,9 +248,10 @@ static bool compare_contents(const struct run_data *data, const char *name, stru
   if (!changed) return good;
   return fail(
       error,
-      "it is of other data: %zu of %zu %s file%s changed under the same name since, %s the first; put back "
+      "it is of other data: %zu of %zu %s file%s%s changed under the same name since, %s the first; put back "
       "what was there, or use another train.output",
-      changed, count, name, plural(count), dataset->volumes[first].path);
+      changed, count, name, plural(count), dataset->volumes[first].label ? " or their labels" : "",
+      dataset->volumes[first].path);
 }
 
 static bool compare_data(const struct run_data *data, const char *name, struct store *store,
