@@ -1597,6 +1597,13 @@ static void labels_are_a_column_of_a_table(void **state) {
   expect_labels("split,file,slice,tumour\ntrain,a.h5,1,3\nval,a.h5,0,9\ntrain,b.h5,0,4\ntrain,\"a.h5\",0,\"2\"",
                 (const float[]){2, 3, 4}, 3);
   refuse_labels("", "is empty; its first line names columns");
+  const char *wide = ",";
+  for (int i = 0; i < 256; i++) wide = arena_text(folder.arena, "%s,", wide);
+  refuse_labels(arena_text(folder.arena, "file,tumour%s\n", wide), "has 259 columns; there may be 256");
+  refuse_labels(arena_text(folder.arena, "file,tumour\na.h5,1%s\n", wide), "line 2 has 259 fields; its first line names 2");
+  write_labels("");
+  assert_int_equal(truncate(support_path(&folder, "labels.csv"), (1 << 26) + 1), 0);
+  expect_refusal("labels.csv is larger; it must be a CSV file of at most 64 MiB");
   refuse_labels("name;tumour\n", "has columns name;tumour; there must be one `file`");
   refuse_labels("file,grade\n", "has columns file, grade; set data.label to one of them");
   refuse_labels("file,tumour\na.h5,1,1\n", "line 2 has 3 fields; its first line names 2");

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { CSV_MOST = 1 << 26, FIELDS_MOST = 256, MISSING = -1 };
 
@@ -22,7 +23,7 @@ struct table {
   char *rest;               /* of the file's text */
   size_t line;              /* the one that was cut last, from 1 */
   char *field[FIELDS_MOST];
-  size_t fields, columns; /* of the line; of the header */
+  size_t fields, columns; /* of the line, which may have more than `field` has room for; of the header */
   int file, slice, split, value; /* which columns they are; MISSING: there is none */
   const char *last_file, *last_split; /* of the row before, whose volume is: */
   struct volume *last;                /* NULL: none of the data */
@@ -49,12 +50,12 @@ static bool next_line(struct table *table) {
   while (*table->rest) {
     table->fields = 0;
     table->line++;
-    for (bool more = true; more && table->fields < FIELDS_MOST;) {
+    for (bool more = true; more; table->fields++) {
       char *start = table->rest, *end = cut_field(&table->rest);
       more = *table->rest == ',';
       if (*table->rest) table->rest++;
       *end = 0;
-      table->field[table->fields++] = start;
+      if (table->fields < FIELDS_MOST) table->field[table->fields] = start;
     }
     if (table->fields > 1 || *table->field[0]) return true;
   }
@@ -78,6 +79,8 @@ static const char *columns_text(const struct table *table) {
 
 static bool read_header(struct table *table, struct error *error) {
   if (!next_line(table)) return fail_file(error, "data.labels %s is empty; its first line names columns", table->path);
+  if (table->fields > FIELDS_MOST)
+    return fail_file(error, "data.labels %s has %zu columns; there may be %d", table->path, table->fields, FIELDS_MOST);
   table->file = column_of(table, "file");
   table->slice = column_of(table, "slice");
   table->split = column_of(table, "split");
@@ -183,13 +186,16 @@ static char *read_text(const char *path, struct arena *arena, struct error *erro
     fail_in(error, "data.labels");
     return NULL;
   }
-  char *text = arena_try(arena, CSV_MOST + 1);
-  size_t bytes = text ? fread(text, 1, CSV_MOST + 1, file) : 0;
+  struct stat facts;
+  bool known = !fstat(fileno(file), &facts) && S_ISREG(facts.st_mode) && facts.st_size > 0 && facts.st_size < CSV_MOST;
+  size_t most = known ? (size_t)facts.st_size : CSV_MOST;
+  char *text = arena_try(arena, most + 1);
+  size_t bytes = text ? fread(text, 1, most + 1, file) : 0;
   bool good = text || fail_memory(error, "no host memory for data.labels %s", path);
   if (good && ferror(file)) good = fail_file(error, "cannot read data.labels %s: %s", path, strerror(errno));
-  if (good && (magic || bytes > CSV_MOST || memchr(text, 0, bytes)))
+  if (good && (magic || bytes > most || memchr(text, 0, bytes)))
     good = fail_file(error, "data.labels %s is %s; it must be a CSV file of at most %d MiB", path,
-                     magic ? magic->name : bytes > CSV_MOST ? "larger" : "no text", CSV_MOST >> 20);
+                     magic ? magic->name : bytes > most ? "larger" : "no text", CSV_MOST >> 20);
   fclose(file);
   if (!good) return NULL;
   text[bytes] = 0;
