@@ -129,6 +129,7 @@ bool oracle_build(struct simulation *simulation, struct error *error) {
 bool oracle_open(struct simulation *simulation, struct error *error) {
   struct candidates *candidates = &simulation->candidates;
   const struct world *owner = simulation->world;
+  struct ranks *ranks = simulation->device->ranks;
   size_t batch = simulation->options->network.batch, most = world_capacity(owner, TABLE_CANDIDATE);
   struct world_setup setup = {.schema = &component_schema,
                               .columns = candidates->list.touched & schema_table(&component_schema, TABLE_ENV),
@@ -140,12 +141,18 @@ bool oracle_open(struct simulation *simulation, struct error *error) {
   if (!world_open(&candidates->world, simulation->device, simulation->kernels, &setup, TABLE_ENV, error))
     return fail_in(error, "candidates of the oracle, network.batch %zu", batch);
   share(simulation);
+  candidates->arena = arena_open();
+  if (ranks_count(ranks) > 1)
+    candidates->word = ARENA_NEW(candidates->arena, uint32_t,
+                                 world_capacity(owner, TABLE_ENV) * world_shape(owner, SHAPE_A));
   return schedule_prepare(&candidates->list, simulation->kernels, error);
 }
 
 void oracle_close(struct simulation *simulation) {
-  world_close(simulation->candidates.world);
-  simulation->candidates.world = NULL;
+  struct candidates *candidates = &simulation->candidates;
+  world_close(candidates->world);
+  arena_close(candidates->arena);
+  candidates->world = NULL, candidates->arena = NULL;
 }
 
 /* ---- deciding ------------------------------------------------------------------------------------------ */
@@ -221,16 +228,13 @@ const struct system system_repeat_candidates = {
 static void run_share(struct world *world, void *context) {
   const float none = -INFINITY;
   size_t count = world_rows(world, TABLE_ENV) * world_shape(world, SHAPE_A);
-  struct arena *arena = arena_open();
-  uint32_t *word = ARENA_NEW(arena, uint32_t, count), filled;
-  (void)context;
+  uint32_t *word = ((struct simulation *)context)->candidates.word, filled;
   memcpy(&filled, &none, sizeof filled);
   world_read(world, CANDIDATE_quality, 0, count, word);
   for (size_t i = 0; i < count; i++) word[i] ^= filled;
   ranks_unite(world_device(world)->ranks, word, count * sizeof *word);
   for (size_t i = 0; i < count; i++) word[i] ^= filled;
   world_write(world, CANDIDATE_quality, 0, count, word);
-  arena_close(arena);
 }
 
 static const struct system share_candidates = {.name = "share_candidates",

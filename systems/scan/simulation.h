@@ -99,6 +99,8 @@ struct trajectory_plan {
 struct candidates {
   struct schedule list;
   struct world *world; /* that it runs over: ENV is of candidates, the rest the simulation's; NULL: not open */
+  struct arena *arena;
+  uint32_t *word;      /* [scans][A], scores that ranks unite; NULL: there is one rank */
   size_t first;        /* candidate of the running pass */
   uint32_t count;      /* candidates of a scan */
 };
