@@ -64,6 +64,10 @@ void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t 
 /* ---- parts --------------------------------------------------------------------------------------------- */
 
 /* Values or gradients of a node, of so many images. */
+static void copy_rows(const struct tau *tau, tensor node, cl_mem from, cl_mem to, size_t images) {
+  device_copy(tau->device, from, 0, to, 0, sizeof(float) * images * graph_values(tau->graph, node));
+}
+
 /* The end of a part becomes the input of the reconstructor's pass of that number; where nothing is trained,
  * and with one look alone, all are the first. */
 static void pass_on(struct tau *tau, uint32_t part, size_t images) {
@@ -71,11 +75,9 @@ static void pass_on(struct tau *tau, uint32_t part, size_t images) {
   tensor observed = tau->net.observed[part], kept = tau->net.kept[part];
   watch_touch(&tau->reconstructor->watch, 0, SET(BATCH_input));
   reconstructor_select(tau->reconstructor, tau->train && tau->adaptive ? part : 0);
-  device_copy(tau->device, graph_value(graph, observed), 0, tau->reconstructor->input, 0,
-              sizeof(float) * images * graph_values(graph, observed));
+  copy_rows(tau, observed, graph_value(graph, observed), tau->reconstructor->input, images);
   if (tau->view == VIEW_COILS)
-    device_copy(tau->device, graph_value(graph, kept), 0, reconstructor_inputs(tau->reconstructor).mask, 0,
-                sizeof(float) * images * graph_values(graph, kept));
+    copy_rows(tau, kept, graph_value(graph, kept), reconstructor_inputs(tau->reconstructor).mask, images);
 }
 
 static void select_step(struct tau *tau, uint32_t step) {
@@ -231,11 +233,9 @@ static void run_sample_back(struct world *world, void *context) {
   const struct graph *graph = tau->graph;
   tensor observed = tau->net.observed[steps->step], kept = tau->net.kept[steps->step];
   watch_touch(&tau->reconstructor->watch, SET(BATCH_input_gradient), 0);
-  device_copy(tau->device, tau->reconstructor->input_gradient, 0, graph_gradient(graph, observed), 0,
-              sizeof(float) * images * graph_values(graph, observed));
+  copy_rows(tau, observed, tau->reconstructor->input_gradient, graph_gradient(graph, observed), images);
   if (tau->view == VIEW_COILS)
-    device_copy(tau->device, reconstructor_inputs(tau->reconstructor).mask_gradient, 0, graph_gradient(graph, kept), 0,
-                sizeof(float) * images * graph_values(graph, kept));
+    copy_rows(tau, kept, reconstructor_inputs(tau->reconstructor).mask_gradient, graph_gradient(graph, kept), images);
   backward_part(tau, steps->step, images);
 }
 
