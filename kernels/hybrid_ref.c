@@ -1,18 +1,11 @@
 #include "kernels/kernels.h"
 
 #include "components/components.h"
+#include "kernels/complex_ref.h"
 
-#include <complex.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef double complex value;
-
-static value get(const void *values, size_t i) {
-  const float *pair = (const float *)values + 2 * i;
-  return pair[0] + I * pair[1];
-}
 
 static size_t classes_of(size_t width) {
   return width % 16 == 0 && width >= 256 ? 16 : width % 8 == 0 ? 8 : width % 4 == 0 ? 4 : width % 2 == 0 ? 2 : 1;

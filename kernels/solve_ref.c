@@ -1,24 +1,11 @@
 #include "kernels/kernels.h"
 
 #include "components/components.h"
+#include "kernels/complex_ref.h"
 
-#include <complex.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef double complex value;
-
-static value get(const void *values, size_t i) {
-  const float *pair = (const float *)values + 2 * i;
-  return pair[0] + I * pair[1];
-}
-
-static void put(void *values, size_t i, value to) {
-  float *pair = (float *)values + 2 * i;
-  pair[0] = (float)creal(to);
-  pair[1] = (float)cimag(to);
-}
 
 static double square(value a) {
   return creal(a) * creal(a) + cimag(a) * cimag(a);
