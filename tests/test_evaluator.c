@@ -104,12 +104,8 @@ static void going_on_equals_never_stopping(void **state) {
 static void other_trainings_are_refused(void **state) {
   struct run run;
   (void)state;
-  set_options(&run, "halves");
-  run.options.train.optimiser = OPTIMISER_ADAM;
-  run.options.train.method = METHOD_RECONSTRUCTOR;
-  refuse(&run, "it was trained with train.method evaluator; go on with that");
-  set_options(&run, "halves");
-  run.options.train.optimiser = OPTIMISER_ADAM;
+  refuse_other_method(set_options, "evaluator");
+  set_halves(&run, set_options);
   run.options.evaluator.gamma = 100;
   refuse(&run, "evaluator.gamma was 0.5 and is 100 now");
   set_options(&run, NULL);

@@ -353,12 +353,8 @@ static void going_on_equals_never_stopping(void **state) {
 static void other_trainings_are_refused(void **state) {
   struct run run;
   (void)state;
-  set_options(&run, "halves");
-  run.options.train.optimiser = OPTIMISER_ADAM;
-  run.options.train.method = METHOD_RECONSTRUCTOR;
-  refuse(&run, "it was trained with train.method loupe; go on with that");
-  set_options(&run, "halves");
-  run.options.train.optimiser = OPTIMISER_ADAM;
+  refuse_other_method(set_options, "loupe");
+  set_halves(&run, set_options);
   run.options.acquisition.initial_lines = 4;
   refuse(&run, "acquisition.initial_lines was 2 and is 4 now");
   set_options(&run, NULL);

@@ -191,12 +191,8 @@ static void a_fixed_reconstructor_stays(void **state) {
 static void other_trainings_are_refused(void **state) {
   struct run run;
   (void)state;
-  set_options(&run, "halves");
-  run.options.train.optimiser = OPTIMISER_ADAM;
-  run.options.train.method = METHOD_RECONSTRUCTOR;
-  refuse(&run, "it was trained with train.method straight_through; go on with that");
-  set_options(&run, "halves");
-  run.options.train.optimiser = OPTIMISER_ADAM;
+  refuse_other_method(set_options, "straight_through");
+  set_halves(&run, set_options);
   run.options.straight_through.steps = 4;
   refuse(&run, "straight_through.steps was 2 and is 4 now");
   set_options(&run, NULL);

@@ -161,6 +161,18 @@ void check_going_on(void (*set)(struct run *run, const char *output),
   close_run(&whole);
 }
 
+void set_halves(struct run *run, void (*set)(struct run *run, const char *output)) {
+  set(run, "halves");
+  run->options.train.optimiser = OPTIMISER_ADAM;
+}
+
+void refuse_other_method(void (*set)(struct run *run, const char *output), const char *method) {
+  struct run run;
+  set_halves(&run, set);
+  run.options.train.method = METHOD_RECONSTRUCTOR;
+  refuse(&run, arena_text(run.arena, "it was trained with train.method %s; go on with that", method));
+}
+
 /* ---- vectors ------------------------------------------------------------------------------------------- */
 
 struct store *vector_open(struct run *run, const char *name) {

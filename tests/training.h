@@ -53,6 +53,10 @@ double largest_difference(const float *a, const float *b, size_t count);
  * parameters of the graph that `graph` gives, losses, validations and the optimiser's steps. */
 void check_going_on(void (*set)(struct run *run, const char *output),
                     const struct graph *(*graph)(const struct training *training));
+/* The options of `halves`. */
+void set_halves(struct run *run, void (*set)(struct run *run, const char *output));
+/* `halves`, which the method has trained, does not go on as a reconstructor's training. */
+void refuse_other_method(void (*set)(struct run *run, const char *output), const char *method);
 
 /* A file of tests/data with four images of N x N, and an update on them in double. */
 enum { VECTOR = 4 };
