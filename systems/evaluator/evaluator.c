@@ -338,7 +338,6 @@ static const char *const reads[] = {FIT_READS,
                                     "train.sampler",
                                     "train.accelerations",
                                     "train.initial_accelerations",
-                                    "policy.precision",
                                     "evaluator.",
                                     NULL};
 

@@ -164,13 +164,12 @@ static bool append(struct graph *graph, const struct options *options, struct er
 const struct network_desc network_evaluator = {
     .name = "evaluator",
     .dense = true,
-    .doc = "evaluator: how near every column of a reconstruction's k-space is to the truth",
+    .doc = "evaluator: how near every column of a reconstruction's k-space is to the truth, in single precision",
     .paper = "PROTOCOL 4.3; Z. Zhang et al. 2019, arXiv 1902.03051",
     .in = SET(BATCH_observation) | SET(BATCH_taken) | SET(BATCH_logits_gradient),
     .out = SET(BATCH_logits),
     .facts = facts,
     .group = "sampler",
     .keys = {"evaluator.channels", "data.size"},
-    .precision_key = "policy.precision",
     .batch = offsetof(struct options, policy.batch),
     .append = append};

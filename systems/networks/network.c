@@ -127,8 +127,9 @@ static bool measure(const struct network *network, size_t *bytes, size_t *image,
 }
 
 static struct network described(const struct network_setup *setup) {
-  return (struct network){.setup = *setup,
-                          .path = {.batch = setup->batch, .passes = setup->passes ? setup->passes : 1}};
+  struct network network = {.setup = *setup, .path = {.batch = setup->batch, .passes = setup->passes ? setup->passes : 1}};
+  if (!setup->desc->precision_key) network.setup.precision = BLOCK_F32;
+  return network;
 }
 
 /* What it would take. */
