@@ -40,6 +40,15 @@ bool bench_passes(struct device *device, void (*pass)(void *context), void *cont
   return true;
 }
 
+bool bench_passes_waited(struct device *device, void (*pass)(void *context), void *context, double *seconds, double *waited,
+                         struct error *error) {
+  const struct ranks *ranks = device->ranks;
+  double start = clock_seconds(), before = ranks ? ranks->waited : 0;
+  if (!bench_passes(device, pass, context, seconds, error)) return false;
+  *waited = ranks ? (ranks->waited - before) / (clock_seconds() - start) : 0;
+  return true;
+}
+
 bool bench_alone(struct device *device, bench_measure *measure, void *context, double *seconds, struct error *error) {
   struct ranks *ranks = device->ranks;
   *seconds = 0;

@@ -17,6 +17,9 @@ double bench_median(double seconds[BENCH_REPEATS]);
  * a second where one pass is short. */
 bool bench_passes(struct device *device, void (*pass)(void *context), void *context, double *seconds,
                   struct error *error);
+/* As bench_passes; *waited: the share of its time in which this rank stood in what ranks do together, 0 alone. */
+bool bench_passes_waited(struct device *device, void (*pass)(void *context), void *context, double *seconds, double *waited,
+                         struct error *error);
 /* Under several ranks: seconds of what the first measures with one rank's share while the others wait; alone 0. */
 typedef bool bench_measure(void *context, double *seconds, struct error *error);
 bool bench_alone(struct device *device, bench_measure *measure, void *context, double *seconds, struct error *error);

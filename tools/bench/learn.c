@@ -121,14 +121,6 @@ static bool time_rank(void *context, double *seconds, struct error *error) {
   return good;
 }
 
-static bool time_all(struct training *training, struct timing *timing, struct error *error) {
-  struct device *device = training->device;
-  double start = clock_seconds(), waited = device->ranks ? device->ranks->waited : 0;
-  if (!bench_passes(device, run_once, training, &timing->seconds, error)) return false;
-  if (device->ranks) timing->waited = (device->ranks->waited - waited) / (clock_seconds() - start);
-  return true;
-}
-
 bool bench_learn(struct call *call, struct device *device, struct error *error) {
   struct options all = call->options; /* of every rank, which has the scene's scans */
   struct one_rank one = {call, device};
@@ -137,7 +129,7 @@ bool bench_learn(struct call *call, struct device *device, struct error *error) 
   all.learn.scans *= ranks_count(device->ranks);
   if (!bench_alone(device, time_rank, &one, &timing.share, error) || !open_training(&training, call, device, &all, error))
     return false;
-  bool good = check(&training, error) && time_all(&training, &timing, error) &&
+  bool good = check(&training, error) && bench_passes_waited(device, run_once, &training, &timing.seconds, &timing.waited, error) &&
               (call_flag(call, "json") ? print_json : print_text)(&training, &timing, call_flag(call, "profile"), error);
   training_close(&training);
   return good;

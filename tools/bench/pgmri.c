@@ -173,21 +173,13 @@ static bool time_rank(void *context, double *seconds, struct error *error) {
   return good;
 }
 
-static bool time_update(struct pgmri_bench *bench, struct error *error) {
-  const struct ranks *ranks = bench->device->ranks;
-  double start = clock_seconds(), waited = ranks ? ranks->waited : 0;
-  if (!bench_passes(bench->device, update_once, bench, &bench->seconds, error)) return false;
-  bench->waited = ranks ? (ranks->waited - waited) / (clock_seconds() - start) : 0;
-  return true;
-}
-
 bool bench_pgmri(struct call *call, struct device *device, struct error *error) {
   struct options all = call->options; /* of every rank, which has the scene's slices */
   struct pgmri_bench bench = {.device = device, .worst = ""};
   call->own = &bench;
   all.pgmri.batch *= ranks_count(device->ranks);
   if (!bench_alone(device, time_rank, call, &bench.share, error) || !open_training(&bench, call, &all, error)) return false;
-  bool good = check(&bench, error) && time_update(&bench, error) &&
+  bool good = check(&bench, error) && bench_passes_waited(device, update_once, &bench, &bench.seconds, &bench.waited, error) &&
               bench_passes(device, pass_made, &bench, &bench.made_seconds, error) &&
               bench_passes(device, pass_least, &bench, &bench.least_seconds, error);
   if (good) print_result(&bench, call_flag(call, "json"));

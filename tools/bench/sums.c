@@ -6,7 +6,6 @@
 #include "engine/graph/rank_sum.h"
 #include "kernels/kernels.h"
 
-
 /* Floats; the third and the last are the gradients of the U-Net of the scenes and of tau steps. */
 static const size_t sizes[] = {1 << 16, 1 << 18, 837632, 1 << 20, 1 << 22, 1 << 24, 42800128};
 enum { SIZES = sizeof sizes / sizeof *sizes, PATTERN = 1021 };
@@ -61,7 +60,7 @@ static void print(const struct sums *sums, double seconds, const char *way, bool
            text_number(moved / seconds / 1e9, 4).text);
 }
 
-/* false and no error: this way there is not. */
+/* true with *there false: there is no such way. */
 static bool time_size(struct sums *sums, bool json, bool *there, struct error *error) {
   size_t bytes = sizeof(float) * sums->count;
   enum ranks_way way = sums->device->ranks->way;

@@ -55,12 +55,8 @@ static bool open_work(struct work *work, struct call *call, struct device *devic
 }
 
 static bool time_work(struct work *work, struct error *error) {
-  struct ranks *ranks = work->training.device->ranks;
-  if (!check(work, error)) return false;
-  double start = clock_seconds(), waited = ranks ? ranks->waited : 0;
-  if (!bench_passes(work->training.device, update, work, &work->seconds, error)) return false;
-  if (ranks) work->waited = (ranks->waited - waited) / (clock_seconds() - start);
-  return true;
+  return check(work, error) &&
+         bench_passes_waited(work->training.device, update, work, &work->seconds, &work->waited, error);
 }
 
 /* The networks forward and back, once each, in the same parts; what learns masks in every step of straight_through.steps. */

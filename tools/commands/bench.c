@@ -369,7 +369,7 @@ static const struct flag flags[] = {
     {"horizon", "base|long", "acquisition.horizon", "initial actions: half of all (base) or an eighth (long)"},
     {"train", NULL, NULL, "network, policy: measures forward, loss, backward and a step of the optimiser"},
     {"profile", NULL, NULL,
-     "prints the device's time by kernel and layer too; learn: by system (not for step, env and inference)"},
+     "prints the device's time by kernel and layer too; learn: by system (not for step, env, sums and inference)"},
     {"batch", "N", NULL,
      "images in a pass of the network (network.batch); learn, pgmri, ddqn: of the policy (policy.batch); train: in "
      "an update (train.batch)"},

@@ -381,10 +381,9 @@ static bool check_scenes(struct call *call, struct error *error) {
 }
 
 static bool run_joined(struct call *call, struct error *error) {
-  if (!call->operand_count) name_folder(call, false);
-  if (!call->operand_count && cross_is_asked(&call->options)) return run_pairs(call, error);
   if (!check_scenes(call, error)) return false;
   name_folder(call, call->operand_count);
+  if (!call->operand_count && cross_is_asked(&call->options)) return run_pairs(call, error);
   const char *folder = call->options.evaluate.output;
   size_t there = *folder ? folder_there(folder) : 0;
   bool good = make_folder(call, error) && call_on_device(call, evaluate_all, error);
