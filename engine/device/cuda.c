@@ -114,10 +114,13 @@ static bool load_import(struct cuda *cuda, struct error *error) {
   return true;
 }
 
-static bool is_same(struct cuda *cuda, int number, const unsigned char *wanted) {
-  unsigned char uuid[CUDA_UUID] = {0};
-  return !cuda->device_of(&cuda->own, number) && !cuda->uuid(uuid, cuda->own) &&
-         !memcmp(uuid, wanted, sizeof uuid);
+/* The device of that identity and CUDA's number of it; the number is *count where there is none. */
+static cu_result find_uuid(struct cuda *cuda, const unsigned char uuid[CUDA_UUID], cu_device *device, int *number, int *count) {
+  unsigned char found[CUDA_UUID] = {0};
+  cu_result code = cuda->count(count);
+  for (*number = 0; !code && *number < *count; ++*number)
+    if (!cuda->device_of(device, *number) && !cuda->uuid(found, *device) && !memcmp(found, uuid, CUDA_UUID)) break;
+  return code;
 }
 
 void cuda_uuid(const struct device *device, unsigned char uuid[CUDA_UUID]) {
@@ -130,12 +133,11 @@ static bool find_device(struct cuda *cuda, struct error *error) {
   unsigned char wanted[CUDA_UUID];
   int count = 0;
   cu_result code = cuda->init(0);
-  if (!code) code = cuda->count(&count);
-  if (code) return refuse(cuda, "to list its devices", code, error);
   cuda_uuid(cuda->device, wanted);
-  for (cuda->number = 0; cuda->number < count; cuda->number++)
-    if (is_same(cuda, cuda->number, wanted)) return true;
-  return fail_as(error, ERROR_NO_DEVICE,
+  if (!code) code = find_uuid(cuda, wanted, &cuda->own, &cuda->number, &count);
+  if (code) return refuse(cuda, "to list its devices", code, error);
+  return cuda->number < count ||
+         fail_as(error, ERROR_NO_DEVICE,
                  "none of the %d devices that CUDA shows is %s; does CUDA_VISIBLE_DEVICES leave it out?",
                  count, cuda->device->facts.name);
 }
@@ -269,20 +271,17 @@ bool cuda_memory_lend(struct cuda *cuda, const struct cuda_memory *memory, int *
 
 /* Whether what the device of that identity holds can be read by this one. */
 static bool is_reached(struct cuda *cuda, const unsigned char uuid[CUDA_UUID], struct error *error) {
-  unsigned char found[CUDA_UUID];
   cu_device other;
-  int count = 0, can = 0;
-  cu_result code = cuda->count(&count);
-  for (int i = 0; !code && i < count; i++) {
-    if ((code = cuda->device_of(&other, i)) || (code = cuda->uuid(found, other)) || memcmp(found, uuid, CUDA_UUID)) continue;
-    can = other == cuda->own;
-    if (!can) code = cuda->reaches(&can, cuda->own, other);
-    return code ? refuse(cuda, "to tell which devices it reaches", code, error)
-                : can || fail(error, "%s, device %d of CUDA's, cannot read the memory of device %d", cuda->device->facts.name,
-                              cuda->number, i);
-  }
-  return code ? refuse(cuda, "to list its devices", code, error)
-              : fail(error, "none of the %d devices that CUDA shows is the other rank's; does CUDA_VISIBLE_DEVICES leave it out?", count);
+  int number, count = 0;
+  cu_result code = find_uuid(cuda, uuid, &other, &number, &count);
+  if (code) return refuse(cuda, "to list its devices", code, error);
+  if (number == count)
+    return fail(error, "none of the %d devices that CUDA shows is the other rank's; does CUDA_VISIBLE_DEVICES leave it out?", count);
+  int can = other == cuda->own;
+  if (!can) code = cuda->reaches(&can, cuda->own, other);
+  if (code) return refuse(cuda, "to tell which devices it reaches", code, error);
+  return can || fail(error, "%s, device %d of CUDA's, cannot read the memory of device %d", cuda->device->facts.name, cuda->number,
+                     number);
 }
 
 static bool map_borrowed(struct cuda *cuda, struct cuda_memory *memory, int file, struct error *error) {
