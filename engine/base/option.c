@@ -314,6 +314,11 @@ const char *option_text(const struct option *row, const void *values, struct are
   return quote(*(const option_TEXT *)field, arena);
 }
 
+const char *option_set_text(const struct option *row, const void *values, struct arena *arena) {
+  return row->type == OPTION_TEXT ? *(const option_TEXT *)((const char *)values + row->offset)
+                                  : option_text(row, values, arena);
+}
+
 static void print_help(const struct option *row, FILE *file) {
   fprintf(file, "  # %s", row->doc);
   if (row->type == OPTION_U32 || row->type == OPTION_F64)

@@ -55,6 +55,8 @@ bool option_set(const struct option_table *table, void *values, struct arena *ar
 const struct option *option_find(const struct option_table *table, const char *key);
 /* The value as text, as it could stand in a scene file (lists in brackets). */
 const char *option_text(const struct option *row, const void *values, struct arena *arena);
+/* As --set takes it: a text stands for itself, without a scene's quotes. */
+const char *option_set_text(const struct option *row, const void *values, struct arena *arena);
 /* All rows as YAML; with `help` each preceded by its meaning, range and choices. */
 void option_print(const struct option_table *table, const void *values, bool help, FILE *file);
 

@@ -4,7 +4,7 @@
 set -u
 . "${0%/*}/setup.sh"
 cat >x4.yaml <<'Y'
-data: {size: 32, path: data}
+data: {size: 32, path: where.the.suite.says}
 acquisition: {initial_lines: 2, budget: 5}
 network: {channels: 4, pools: 2}
 policy: {channels: 2, pools: 2, hidden: 16}
@@ -23,6 +23,7 @@ benchmark:
   reconstructors: [network, zero_filled]
   seeds: [7]
   jobs: 3
+data: {path: data}
 world: {envs: 16}
 Y
 run phantom "$l2sr" phantom data --train 2 --val 1 --test 1 --slices 3 --size 32 --rows 64 --columns 38 --coils 1 --quiet

@@ -96,7 +96,7 @@ static bool apply_sets(const struct suite *suite, const char *reconstructor, str
     const struct option *row = &option_table.rows[i];
     if (!is_shared(suite, i)) continue;
     const char *key = arena_text(arena, "%s.%s", row->section, row->name);
-    const char *set = arena_text(arena, "%s=%s", key, option_text(row, &suite->call->options, arena));
+    const char *set = arena_text(arena, "%s=%s", key, option_set_text(row, &suite->call->options, arena));
     if (!scene_assign(&option_table, options, arena, set, "the suite", error)) return false;
   }
   return !strcmp(reconstructor, "network") || option_set(&option_table, options, arena, "reconstruct.method",
@@ -295,7 +295,7 @@ static void begin_command(struct suite *suite, struct cell *cell, const char *co
     const struct option *row = &option_table.rows[i];
     if (!is_shared(suite, i)) continue;
     add_set(suite, job, arena_text(arena, "%s.%s", row->section, row->name),
-            option_text(row, &suite->call->options, arena));
+            option_set_text(row, &suite->call->options, arena));
   }
   if (strcmp(cell->reconstructor, "network")) add_set(suite, job, "reconstruct.method", cell->reconstructor);
   add_set(suite, job, "world.seed", arena_text(arena, "%u", cell->seed));
