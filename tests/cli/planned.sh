@@ -1,6 +1,7 @@
 #!/bin/sh
-# Straight-through policies, SUNO and evaluators from the command line: the first beat random lines by the same reconstructor in one table;
-# killed and gone on with, compared with one never stopped; training slices take their own masks; refusals. planned.sh L2SR
+# Straight-through policies, SUNO and evaluators from the command line: the first beat random lines by the same
+# reconstructor in one table; killed and gone on with, compared with one never stopped; training slices take their own
+# masks; refusals. planned.sh L2SR
 set -u
 . "${0%/*}/setup.sh"
 
