@@ -969,6 +969,8 @@ static const struct kernel_desc rows[] = {
      {IN(F32, "reward", ROLLOUT, W), OUT(F32, "advantage", ROLLOUT, W), VALUE(U32, "steps"), VALUE(U32, "slices"),
       VALUE(U32, "batch"), VALUE(U32, "minibatches"), VALUE(F32, "gamma"), VALUE(U32, "draws")},
      pgmri_advantage_reference, pgmri_advantage_prepare, NULL, 1e-6},
+    {"rate_products", "rate.cl", "products of matrix instructions, for their rate", LAUNCH_ITEM, 0,
+     {OUT(F32, "total", ENV, ONE), VALUE(F32, "factor")}, NULL, NULL, NULL, 0},
     {"block_forward", "block.cl", "fused convolution, norm and ReLU on load, sums on store", LAUNCH_GROUP, 0,
      {IN(U32, "first", ENV, HW), IN(I64, "first_sums", ENV, ONE), IN(U32, "second", ENV, HW),
       IN(I64, "second_sums", ENV, ONE), IN(U128, "weights", SHARED, HW), OUT(U32, "full", ENV, HW),
@@ -1128,4 +1130,8 @@ static const struct kernel_macro macros[] = {
     {"TARGET_PLAIN", "TARGET_PLAIN target_", NULL},
     {NULL, NULL, NULL}};
 
-const struct kernel_table kernel_table = {rows, sizeof rows / sizeof rows[0], kernel_sources, macros};
+static const char *const multiply[] = {
+    "block_forward", "block_gradient",     "block_weights",     "block_weights_image", "conv_backward", "conv_forward", "conv_weight",
+    "linear_product", "transposed_backward", "transposed_forward", "transposed_weight",   "unet_conv",     "unet_weights", NULL};
+
+const struct kernel_table kernel_table = {rows, sizeof rows / sizeof rows[0], kernel_sources, macros, multiply};

@@ -41,7 +41,7 @@ static const struct kernel_desc rows_all[] = {
      .launch = LAUNCH_GROUP,
      .group = 32,
      .args = {{ARG_INOUT, ELEMENT_U32, "to", 0, 0}, {ARG_VALUE, ELEMENT_F32, "scale", 0, 0}}}};
-static const struct kernel_table table_all = {rows_all, 2, sources, NULL};
+static const struct kernel_table table_all = {rows_all, 2, sources, NULL, NULL};
 static const struct kernel_setup setup = {.height = 8, .width = 8, .folder = ""};
 
 static struct folder folder;
@@ -237,7 +237,7 @@ static void the_first_failure_sticks(void **state) {
   assert_false(device_finish(&device, &error));
   assert_holds(error.text, "clEnqueueWriteBuffer(");
   assert_holds(error.text, "CL_INVALID_VALUE (-30) at ");
-  assert_holds(error.text, "engine/device/device.c:");
+  assert_holds(error.text, "engine/device/transfer.c:");
   assert_holds(error.text, device.facts.name);
   assert_int_equal(clEnqueueReadBuffer(device.queue, buffer, CL_TRUE, 0, 16, got, 0, NULL, NULL), CL_SUCCESS);
   assert_int_equal(got[0], 0);
@@ -460,7 +460,7 @@ static struct kernels *open_kernels(struct device *device, const struct kernel_t
 }
 
 static void expect_row_refusal(struct device *device, struct kernel_desc row, const char *part) {
-  struct kernel_table table = {&row, 1, sources, NULL};
+  struct kernel_table table = {&row, 1, sources, NULL, NULL};
   struct kernels *kernels = open_kernels(device, &table);
   struct error error;
   for (int again = 0; again < 2; again++) { /* a refused row stays refused */
@@ -527,7 +527,7 @@ static void kernels_are_read_from_a_folder(void **state) {
 
 /* Builds sums.cl, whose only macro of the prelude is ONE, for two heights, by this row of a macro. */
 static void build_for_heights(const struct kernel_macro *macros) {
-  const struct kernel_table table = {rows_all, 2, sources, macros};
+  const struct kernel_table table = {rows_all, 2, sources, macros, NULL};
   struct device device;
   struct error error;
   assert_good(device_open(&device, "", &error), &error);
@@ -563,7 +563,7 @@ static void files_are_built_anew_for_macros_that_they_hold(void **state) {
 static void a_macro_that_was_not_given_is_no_number(void **state) {
   const struct source own[] = {{"common.cl", "#define ONE (HEIGHT / HEIGHT)\n"}, sources[1], {NULL, NULL}};
   const struct kernel_macro macros[] = {{"HEIGHT", "HEIGHT", "HEIGHT=not_given"}, {NULL, NULL, NULL}};
-  const struct kernel_table table = {rows_all, 2, own, macros};
+  const struct kernel_table table = {rows_all, 2, own, macros, NULL};
   struct kernels *kernels = open_kernels(*state, &table);
   struct error error;
   setenv("L2SR_CACHE", "off", 1);

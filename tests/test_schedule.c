@@ -49,7 +49,7 @@ static const struct kernel_desc rows[] = {
      .launch = LAUNCH_ITEM,
      .group = 64,
      .args = {{.kind = ARG_END}}}};
-static const struct kernel_table kernel_table = {rows, 3, sources, NULL};
+static const struct kernel_table kernel_table = {rows, 3, sources, NULL, NULL};
 static const struct kernel_setup kernel_setup = {.height = 3, .width = 5, .folder = ""};
 
 static void choose_run(struct world *world, void *calls) {

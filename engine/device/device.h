@@ -65,6 +65,9 @@ struct device {
   const void *calls;                     /* functions of the program, for systems that know what these are; NULL: none */
   const char *stage;                     /* of a training, or another work of the host: lists that run are its; NULL: none */
   const char *phase, *part, *label;      /* names for the profile, ever finer: what the launches belong to */
+  /* Of the layer at hand, for the profile: operations one way, multiply-adds counted as two; the bytes of its largest map,
+   * which is the most that it takes of a buffer; 0: no layer. */
+  double operations, largest;
   struct arena *arena;                   /* holds what is kept until the device is closed */
   struct kept_program *programs;
   struct compiling compiling;
@@ -99,7 +102,7 @@ void device_release(struct device *device, cl_mem buffer, size_t bytes);
 cl_program device_kept_program(struct device *device, const char *key);
 void device_keep_program(struct device *device, const char *key, cl_program program);
 
-/* Enqueue; `read` waits. Offsets and sizes in bytes. */
+/* Enqueue; `read` waits. Offsets and sizes in bytes. (transfer.c) */
 void device_write(struct device *device, cl_mem buffer, size_t offset, size_t bytes, const void *from);
 void device_read(struct device *device, cl_mem buffer, size_t offset, size_t bytes, void *to);
 /* As device_read, without waiting: `to` has the bytes after device_finish, and must stay until then. */

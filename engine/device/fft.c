@@ -2,6 +2,7 @@
 
 #include "engine/base/lock.h"
 #include "engine/device/compile.h"
+#include "engine/device/profile.h"
 
 #include <clFFT.h>
 #include <fcntl.h>
@@ -143,8 +144,12 @@ void fft_run(struct fft *fft, enum fft_direction direction, cl_mem data) {
     return;
   }
   bool waits = !fft->launched[direction] && compile_launch(fft->device, &compile);
-  cl_event event = NULL;
+  cl_event event = NULL, before;
+  size_t size = 0;
+  profile_begin(fft->device, &before);
   enqueue(fft, direction, data, waits ? &event : NULL);
+  if (before) clGetMemObjectInfo(data, CL_MEM_SIZE, sizeof size, &size, NULL);
+  profile_end(fft->device, "clFFT", (struct profile_work){2 * (double)size, 0}, before);
   if (waits) compile_wait(fft->device, &compile, event);
   fft->launched[direction] = true;
 }

@@ -7,6 +7,7 @@
 #include "engine/device/program_cache.h"
 #include "engine/files/part.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MACROS_MOST = 8 };
@@ -59,6 +60,11 @@ struct arg arg_f32(float value) {
 
 struct arg arg_unnamed(struct arg arg) {
   arg.name = NULL;
+  return arg;
+}
+
+struct arg arg_some(struct arg arg, size_t bytes) {
+  arg.bytes = bytes;
   return arg;
 }
 
@@ -340,9 +346,27 @@ static void set_args(struct device *device, cl_kernel kernel, size_t rows, const
   CL(device, clSetKernelArg(kernel, i, sizeof count, &count));
 }
 
+/* Every buffer once, and once more where it is read and written; of a column as many rows as are launched. */
+static struct profile_work work_of(const struct kernels *kernels, const struct kernel_desc *row, size_t rows, const struct arg *args) {
+  struct profile_work work = {0, 0};
+  for (const char *const *name = kernels->table->multiply; name && *name; name++)
+    if (!strcmp(*name, row->name)) work.operations = kernels->device->operations;
+  for (; args->kind != ARG_END; args++) {
+    size_t size = 0;
+    if (args->kind == ARG_VALUE) continue;
+    clGetMemObjectInfo(args->as.m, CL_MEM_SIZE, sizeof size, &size, NULL);
+    double most = kernels->device->largest > 0 ? kernels->device->largest : (double)size;
+    double taken = args->bytes ? (double)args->bytes * (args->name ? (double)rows : 1) : most;
+    if (args->bytes == BYTES_UNKNOWN) taken = NAN;
+    work.bytes += (args->kind == ARG_INOUT ? 2 : 1) * (taken > (double)size ? (double)size : taken);
+  }
+  return work;
+}
+
 /* A kernel's first launch may compile it. */
-static void launch(struct device *device, const struct kernel_desc *row, cl_kernel kernel, bool *launched,
+static void launch(const struct kernels *kernels, const struct kernel_desc *row, cl_kernel kernel, bool *launched,
                    size_t local, size_t rows, const struct arg *args) {
+  struct device *device = kernels->device;
   struct compile compile;
   check_call(row, args);
   REQUIRE(rows <= UINT32_MAX, "%s for %zu rows; kernels count to 2^32 - 1", row->name, rows);
@@ -356,7 +380,7 @@ static void launch(struct device *device, const struct kernel_desc *row, cl_kern
                                     waits || device->profile ? &event : NULL));
   if (event && waits && device->profile) clRetainEvent(event);
   if (waits) compile_wait(device, &compile, event);
-  if (event && device->profile) profile_note(device, row->name, event);
+  if (event && device->profile) profile_note(device, row->name, work_of(kernels, row, rows, args), event);
   *launched = true;
   device->launches++;
 }
@@ -366,7 +390,7 @@ void kernel_run(struct kernels *kernels, const char *name, size_t rows, const st
   REQUIRE(row, "there is no kernel row '%s'", name);
   struct built *built = &kernels->built[row - kernels->table->rows];
   REQUIRE(built->kernel, "kernel %s was not built before the launch; name it in its system's kernels", name);
-  launch(kernels->device, row, built->kernel, &built->launched, built->group, rows, args);
+  launch(kernels, row, built->kernel, &built->launched, built->group, rows, args);
 }
 
 /* ---- kernels specialised by layer --------------------------------------------------------------------- */
@@ -409,5 +433,5 @@ void kernel_variant_close(struct kernel_variant *variant) {
 void kernel_variant_run(struct kernels *kernels, const struct kernel_variant *variant, size_t rows,
                         const struct arg *args) {
   REQUIRE(variant->kernel, "a kernel variant was not opened before the launch");
-  launch(kernels->device, variant->row, variant->kernel, variant->launched, variant->group, rows, args);
+  launch(kernels, variant->row, variant->kernel, variant->launched, variant->group, rows, args);
 }

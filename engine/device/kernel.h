@@ -86,6 +86,7 @@ struct kernel_table {
   const struct source *sources; /* embedded, ended by a NULL name; the first is the prelude */
   const struct kernel_macro
       *macros; /* NULL: all files get all macros, as they get those that are not listed */
+  const char *const *multiply; /* kernels of which a launch does all of device->operations, ended by NULL; NULL: none */
 };
 
 struct kernels; /* opaque: kernel.c */
@@ -124,6 +125,7 @@ struct arg {
   enum arg_kind kind;
   enum element element;
   const char *name; /* the column's name; NULL for values and plain buffers */
+  size_t bytes; /* of a column's row, or that a launch takes of a plain buffer; 0: all of it; for the profile */
   union {
     cl_mem m;
     cl_uint u;
@@ -135,6 +137,9 @@ struct arg arg_u32(uint32_t value);
 struct arg arg_f32(float value);
 struct arg arg_buffer(enum arg_kind kind, enum element element, cl_mem buffer);
 struct arg arg_unnamed(struct arg arg); /* a column for an argument of another name */
+/* A plain buffer of which a launch takes so many bytes; BYTES_UNKNOWN: nobody says how many. */
+#define BYTES_UNKNOWN SIZE_MAX
+struct arg arg_some(struct arg arg, size_t bytes);
 #define ARGS(...) ((const struct arg[]){__VA_ARGS__, {.kind = ARG_END}})
 
 /* Enqueues the kernel over `rows` rows; never waits, never allocates. REQUIREs that it was needed before

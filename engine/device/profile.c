@@ -15,6 +15,8 @@ static int find_row(struct profile *profile, const struct profile_row *wanted) {
   }
   REQUIRE(profile->rows < PROFILE_ROWS, "more than %d kernels and labels in a profile", PROFILE_ROWS);
   profile->row[profile->rows] = *wanted;
+  profile->row[profile->rows].seconds = 0;
+  profile->row[profile->rows].work = (struct profile_work){0, 0};
   return profile->rows++;
 }
 
@@ -23,30 +25,77 @@ static const char *text_of(const char *text) {
 }
 
 /* The queue is in order: once this event has come, all before it have. */
-void profile_note(const struct device *device, const char *kernel, cl_event event) {
+static void note(const struct device *device, const char *kernel, struct profile_work work, cl_event before, cl_event event) {
   struct profile *profile = device->profile;
-  struct profile_row row = {.kernel = kernel,
-                            .phase = text_of(device->phase),
-                            .part = text_of(device->part),
-                            .label = text_of(device->label)};
   if (profile->pendings == PROFILE_PENDING) {
     clWaitForEvents(1, &event);
     profile_collect(profile);
   }
+  snprintf(profile->pending[profile->pendings].label, PROFILE_LABEL, "%s", text_of(profile->taker ? device->label : NULL));
   profile->pending[profile->pendings].event = event;
-  profile->pending[profile->pendings++].row = find_row(profile, &row);
+  profile->pending[profile->pendings].before = before;
+  profile->pending[profile->pendings++].row = (struct profile_row){.kernel = kernel,
+                                                                   .phase = text_of(device->phase),
+                                                                   .part = text_of(device->part),
+                                                                   .label = text_of(device->label),
+                                                                   .work = work};
+}
+
+void profile_note(const struct device *device, const char *kernel, struct profile_work work, cl_event event) {
+  note(device, kernel, work, NULL, event);
+}
+
+void profile_begin(struct device *device, cl_event *before) {
+  *before = NULL;
+  if (device->profile && clEnqueueMarkerWithWaitList(device->queue, 0, NULL, before) != CL_SUCCESS) *before = NULL;
+}
+
+void profile_end(struct device *device, const char *name, struct profile_work work, cl_event before) {
+  cl_event event = NULL;
+  if (!before) return;
+  if (clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &event) == CL_SUCCESS)
+    note(device, name, work, before, event);
+  else
+    clReleaseEvent(before);
+}
+
+double profile_clock(const struct device *device) {
+  return device->profile && device->profile->taker ? clock_seconds() : 0;
+}
+
+void profile_host(const struct device *device, const char *name, double start) {
+  const struct profile_taker *taker = device->profile ? device->profile->taker : NULL;
+  if (taker) taker->host(taker->context, name, start, clock_seconds());
+}
+
+static cl_ulong time_of(cl_event event, cl_profiling_info which) {
+  cl_ulong time = 0;
+  clGetEventProfilingInfo(event, which, sizeof time, &time, NULL);
+  return time;
+}
+
+static void count(struct profile *profile, const struct profile_row *seen) {
+  struct profile_row *row = &profile->row[find_row(profile, seen)];
+  row->seconds += seen->seconds;
+  row->work.bytes += seen->work.bytes;
+  row->work.operations += seen->work.operations;
+  row->launches++;
 }
 
 void profile_collect(struct profile *profile) {
   for (int p = 0; p < profile->pendings; p++) {
-    struct profile_row *row = &profile->row[profile->pending[p].row];
-    cl_ulong start = 0, end = 0;
-    clGetEventProfilingInfo(profile->pending[p].event, CL_PROFILING_COMMAND_START, sizeof start, &start,
-                            NULL);
-    clGetEventProfilingInfo(profile->pending[p].event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
-    clReleaseEvent(profile->pending[p].event);
-    row->seconds += 1e-9 * (double)(end - start);
-    row->launches++;
+    cl_event event = profile->pending[p].event, before = profile->pending[p].before;
+    struct profile_row *row = &profile->pending[p].row;
+    cl_ulong start = before ? time_of(before, CL_PROFILING_COMMAND_END) : time_of(event, CL_PROFILING_COMMAND_START);
+    cl_ulong end = time_of(event, CL_PROFILING_COMMAND_END);
+    if (before) clReleaseEvent(before);
+    clReleaseEvent(event);
+    row->seconds = end > start ? 1e-9 * (double)(end - start) : 0;
+    if (profile->taker) row->label = profile->pending[p].label;
+    if (profile->taker)
+      profile->taker->launch(profile->taker->context, row, 1e-9 * (double)start);
+    else
+      count(profile, row);
   }
   profile->pendings = 0;
 }
@@ -56,12 +105,12 @@ static int compare_rows(const void *a, const void *b) {
   return (x < y) - (x > y);
 }
 
-static void sort(struct profile *profile) {
+void profile_sort(struct profile *profile) {
   qsort(profile->row, (size_t)profile->rows, sizeof *profile->row, compare_rows);
 }
 
 void profile_print_json(struct profile *profile, FILE *file) {
-  sort(profile);
+  profile_sort(profile);
   for (int r = 0; r < profile->rows; r++) {
     const struct profile_row *row = &profile->row[r];
     fprintf(file, "%s{\"kernel\":\"%s\",\"layer\":", r ? "," : "[", row->kernel);
@@ -74,7 +123,7 @@ void profile_print_json(struct profile *profile, FILE *file) {
 void profile_print(struct profile *profile, FILE *file) {
   double all = 0;
   for (int r = 0; r < profile->rows; r++) all += profile->row[r].seconds;
-  sort(profile);
+  profile_sort(profile);
   for (int r = 0; r < profile->rows; r++) {
     const struct profile_row *row = &profile->row[r];
     fprintf(file, "  %9.4f ms %5.1f %%  %-20s %s\n", 1e3 * row->seconds, 100 * row->seconds / all,
@@ -98,7 +147,7 @@ static void add_parts(const struct profile *profile, struct profile *parts) {
     parts->row[at].launches += row->launches;
     parts->row[at].seconds += row->seconds;
   }
-  sort(parts);
+  profile_sort(parts);
 }
 
 void profile_print_parts(struct profile *profile, FILE *file) {

@@ -1,5 +1,6 @@
 #include "engine/ecs/schedule.h"
 
+#include "engine/device/profile.h"
 #include "engine/ecs/trace.h"
 
 #include <stdarg.h>
@@ -203,8 +204,11 @@ static bool run_row(struct run *run, int place, size_t turn) {
 static bool run_system(struct run *run, int place, size_t turn) {
   const struct system *system = &run->schedule->system[place];
   struct world_use before = world_enter(run->world, system), *all = &run->use[place];
-  world_device(run->world)->part = system->name;
+  struct device *device = world_device(run->world);
+  double start = profile_clock(device);
+  device->part = system->name;
   bool more = run_row(run, place, turn);
+  profile_host(device, system->name, start);
   struct world_use use = world_suspend(run->world, before);
   *all = (struct world_use){.system = more ? system : all->system,
                             .reads = all->reads | use.reads,

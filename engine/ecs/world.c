@@ -401,7 +401,7 @@ static struct arg column_arg(const struct world *world, unsigned component, enum
   const struct component_desc *row = &world->schema->components[component];
   REQUIRE(world->column[component], "column %s is not allocated in this world", row->name);
   return (struct arg){
-      .kind = kind, .element = row->element, .name = row->name, .as.m = world->column[component]};
+      .kind = kind, .element = row->element, .name = row->name, .bytes = world_column_bytes(world, component), .as.m = world->column[component]};
 }
 
 struct arg world_in(struct world *world, unsigned component) {

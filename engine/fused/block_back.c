@@ -335,14 +335,27 @@ static void collect_gradient(struct blocks *blocks, const struct block_layer *la
   }
 }
 
+/* What all layers share: of it a launch takes so many numbers, or the layer's map. */
+static struct arg part_of(const struct blocks *blocks, enum arg_kind kind, size_t count) {
+  return arg_some(floats(kind, blocks->part), sizeof(float) * count);
+}
+
+static struct arg up_of(const struct blocks *blocks, const struct block_layer *layer, enum arg_kind kind) {
+  return arg_some(words(kind, blocks->up), block_map_bytes(blocks, layer->up_channels, layer->rows, layer->columns));
+}
+
+static size_t weights_of(const struct block_layer *layer) {
+  return (size_t)(layer->in * layer->out * 9);
+}
+
 /* Of so many parts, `each` of a shard. */
 static void reduce_weights(struct blocks *blocks, const struct block_layer *layer, const struct graph_cut *cut, size_t parts,
                            size_t each, float factor) {
   const struct graph *graph = blocks->graph;
   const struct parameter *weight = &graph->parameter[block_node(graph, layer->conv)->weight];
-  size_t count = (size_t)(layer->in * layer->out * 9);
+  size_t count = weights_of(layer);
   kernel_variant_run(blocks->kernels, &blocks->reduce, cut->shards * count,
-                     ARGS(floats(ARG_IN, blocks->part), floats(ARG_INOUT, cut->gradients), arg_u32((uint32_t)parts),
+                     ARGS(part_of(blocks, ARG_IN, cut->shards * count * each), graph_shards(cut, count), arg_u32((uint32_t)parts),
                           arg_u32((uint32_t)each), arg_f32(factor), arg_u32((uint32_t)count), arg_u32((uint32_t)layer->in),
                           arg_u32((uint32_t)layer->own_in), arg_u32((uint32_t)layer->own_out), SHARD_ARGS(*cut, weight)));
 }
@@ -355,7 +368,7 @@ static void run_image_weights(struct blocks *blocks, const struct block_layer *l
   kernel_variant_run(blocks->kernels, &layer->image_run, block_planes(blocks, layer->out, images) * shares,
                      ARGS(floats(ARG_IN, input), words(ARG_IN, layer->gradient), words(ARG_IN, layer->full),
                           sums(ARG_IN, layer->sums), sums(ARG_IN, layer->back),
-                          floats(ARG_OUT, blocks->part)));
+                          part_of(blocks, ARG_OUT, images * weights_of(layer))));
   reduce_weights(blocks, layer, cut, images, cut->each, factor);
 }
 
@@ -364,18 +377,18 @@ static void run_weights(struct blocks *blocks, const struct block_layer *layer, 
   const struct block_layer *first = &blocks->layer[layer->first];
   const struct block_layer *second = layer->second >= 0 ? &blocks->layer[layer->second] : NULL;
   const struct block_weights *call = &layer->weights_run;
-  cl_mem activation = second ? blocks->up : layer->first_pooled ? first->pooled : first->full;
+  cl_mem activation = layer->first_pooled ? first->pooled : first->full;
   size_t each = weights_tiles(layer, call, cut->each), parts = graph_parts(blocks->graph, call->parts, cut->each, each);
   size_t groups = cut->shards * parts * (size_t)((layer->in / call->in_block) * (layer->out / call->out_block));
   if (second)
     kernel_variant_run(
         blocks->kernels, &layer->up_run, block_planes(blocks, layer->up_channels, images),
-        ARGS(words(ARG_IN, first->full), sums(ARG_IN, first->sums), words(ARG_OUT, blocks->up)));
+        ARGS(words(ARG_IN, first->full), sums(ARG_IN, first->sums), up_of(blocks, layer, ARG_OUT)));
   kernel_variant_run(blocks->kernels, &call->run, groups,
-                     ARGS(words(ARG_IN, activation), words(ARG_IN, second ? second->full : blocks->nothing),
+                     ARGS(second ? up_of(blocks, layer, ARG_IN) : words(ARG_IN, activation), words(ARG_IN, second ? second->full : blocks->nothing),
                           sums(ARG_IN, second ? second->sums : first->sums), words(ARG_IN, layer->gradient),
                           words(ARG_IN, layer->full), sums(ARG_IN, layer->sums), sums(ARG_IN, layer->back),
-                          floats(ARG_OUT, blocks->part),
+                          part_of(blocks, ARG_OUT, cut->shards * parts * weights_of(layer)),
                           arg_u32((uint32_t)weights_tiles(layer, call, images)), arg_u32((uint32_t)each),
                           arg_u32((uint32_t)parts)));
   reduce_weights(blocks, layer, cut, cut->shards * parts, parts, factor);
@@ -432,7 +445,7 @@ void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient
   if (blocks->end == END_MAPS) take_maps_gradient(blocks, output_gradient, scale, images);
   for (int l = blocks->layers - 1; l >= 0; l--) {
     const struct block_layer *layer = &blocks->layer[l];
-    blocks->device->label = block_node(blocks->graph, layer->conv)->name;
+    block_tell(blocks, layer, images);
     collect_gradient(blocks, layer, output_gradient, scale, images);
     if (layer->source == SOURCE_IMAGE)
       run_image_weights(blocks, layer, input, &cut, factor, images);
@@ -440,7 +453,7 @@ void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient
       run_weights(blocks, layer, &cut, factor, images);
     run_gradient(blocks, layer, images);
   }
-  blocks->device->label = "";
+  block_tell(blocks, NULL, 0);
   if (blocks->end == END_IMAGE) fold_back(blocks, &cut, factor, images);
 }
 

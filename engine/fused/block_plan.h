@@ -121,6 +121,8 @@ struct block_tile block_choose_tile(const struct block_layer *layer, enum block_
 /* Macros of kernels/block.cl for the layer; `tile` and, for SOURCE_GRADIENT, exchanged channels. */
 const char *block_macros(const struct blocks *blocks, const struct block_layer *layer,
                          const struct block_tile *tile, enum block_source source, bool target_sums);
+/* The layer at hand, for profiles; NULL: none any more. */
+void block_tell(struct blocks *blocks, const struct block_layer *layer, size_t images);
 size_t block_group(const struct block_tile *tile);
 size_t block_groups(const struct block_tile *tile, int outs, int rows, int columns, size_t images);
 /* A piece of `whole` for every layer, sums_bytes in all. */

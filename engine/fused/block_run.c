@@ -341,6 +341,17 @@ void blocks_pack(struct blocks *blocks) {
                           arg_u32((uint32_t)block_node(blocks->graph, tail[0])->shape.channels)));
 }
 
+/* A profile tells layers apart by their nodes' names. */
+void block_tell(struct blocks *blocks, const struct block_layer *layer, size_t images) {
+  struct device *device = blocks->device;
+  device->label = layer ? block_node(blocks->graph, layer->conv)->name : "";
+  device->operations = layer ? 18.0 * layer->own_in * layer->own_out * layer->own_rows * layer->own_columns * (double)images : 0;
+  device->largest = 0;
+  if (layer)
+    device->largest = (double)block_map_bytes(blocks, layer->in > layer->out ? layer->in : layer->out, layer->rows, layer->columns) *
+                      (double)images / (double)blocks->batch;
+}
+
 static void run_layer(struct blocks *blocks, const struct block_layer *layer, cl_mem input, size_t place,
                       size_t images) {
   const struct block_layer *first = layer->first >= 0 ? &blocks->layer[layer->first] : NULL;
@@ -362,10 +373,10 @@ static void run_layers(struct blocks *blocks, cl_mem input, size_t place, size_t
           blocks->batch);
   if (!place) device_fill(blocks->device, blocks->sums, 0, blocks->sums_bytes, 0);
   for (int l = 0; l < blocks->layers; l++) {
-    blocks->device->label = block_node(blocks->graph, blocks->layer[l].conv)->name;
+    block_tell(blocks, &blocks->layer[l], images);
     run_layer(blocks, &blocks->layer[l], input, place, images);
   }
-  blocks->device->label = "";
+  block_tell(blocks, NULL, 0);
 }
 
 void blocks_maps(struct blocks *blocks, cl_mem output, size_t place, size_t images) {

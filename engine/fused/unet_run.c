@@ -23,8 +23,9 @@ static struct pass pass_of(struct graph *graph, tensor out) {
 
 /* ---- arguments ----------------------------------------------------------------------------------------- */
 
+/* Maps: a node's lie in one buffer, of which every launch takes others. */
 static struct arg vectors(enum arg_kind kind, cl_mem buffer) {
-  return arg_buffer(kind, ELEMENT_U128, buffer);
+  return arg_some(arg_buffer(kind, ELEMENT_U128, buffer), BYTES_UNKNOWN);
 }
 
 static struct arg words(enum arg_kind kind, cl_mem buffer) {
@@ -82,8 +83,11 @@ static void launch(const struct pass *pass, const struct kernel_variant *variant
 
 /* A profile tells layers apart by their parameters' names. */
 static void tell_layer(const struct pass *pass, int l) {
-  pass->graph->device->label =
-      pass->graph->parameter[pass->node->weight + pass->plan->layer[l].parameter].name;
+  const struct parameter *weight = &pass->graph->parameter[pass->node->weight + pass->plan->layer[l].parameter];
+  struct device *device = pass->graph->device;
+  device->label = weight->name;
+  device->operations = 2.0 * (double)weight->count * (double)unet_pixels(pass->plan, unet_level(pass->plan, &pass->plan->layer[l])) *
+                       (double)pass->images;
 }
 
 /* ---- forward ------------------------------------------------------------------------------------------- */

@@ -225,11 +225,27 @@ bool graph_runs(const struct node *node) {
   return node->op && node->part == NODE_RUNS;
 }
 
+/* Bytes of the largest map of the node, of all its images. */
+static double largest_of(const struct graph *graph, int i, double images) {
+  const struct node *node = &graph->node[i];
+  size_t most = graph_elements(graph, (tensor){(uint16_t)i});
+  for (int k = 0; k < node->inputs; k++) {
+    size_t taken = graph_elements(graph, node->input[k]);
+    if (taken > most) most = taken;
+  }
+  return sizeof(float) * (double)most * images;
+}
+
 /* Runs a node one way, on all copies that its images have. */
 static void run_node(struct graph *graph, int i, void (*way)(struct graph *graph, tensor out)) {
   const struct node *node = &graph->node[i];
   size_t images = graph->images;
   graph->device->label = node->name;
+  if (graph->device->profile) {
+    double all = (double)images * node->copies;
+    graph->device->operations = node->op->flops ? node->op->flops(graph, (tensor){(uint16_t)i}) * all : 0;
+    graph->device->largest = largest_of(graph, i, all);
+  }
   graph->copies = node->op->mixes ? 1 : (size_t)node->copies;
   graph->images *= graph->copies;
   way(graph, (tensor){(uint16_t)i});
@@ -244,6 +260,7 @@ void graph_forward_part(struct graph *graph, int first, int end) {
     if (graph_runs(node)) run_node(graph, i, node->op->forward);
   }
   graph->device->label = "";
+  graph->device->operations = graph->device->largest = 0;
   graph_tell(graph, GRAPH_FORWARD);
 }
 
@@ -271,6 +288,7 @@ void graph_backward_part(struct graph *graph, int first, int end) {
     if (graph->early && i == graph->early->node) mark_early(graph);
   }
   graph->device->label = "";
+  graph->device->operations = graph->device->largest = 0;
   graph_tell(graph, GRAPH_BACKWARD);
 }
 
@@ -319,6 +337,10 @@ struct graph_cut graph_cut(const struct graph *graph, size_t images) {
   REQUIRE(owner->shards.first + cut.shards <= owner->shards.held, "%zu images in shards of %zu from %zu on; %u are held",
           images, each, owner->shards.first, owner->shards.held);
   return cut;
+}
+
+struct arg graph_shards(const struct graph_cut *cut, size_t count) {
+  return arg_some(graph_arg(ARG_INOUT, cut->gradients), sizeof(float) * cut->shards * count);
 }
 
 size_t graph_at(const struct graph_cut *cut, const struct parameter *parameter) {

@@ -367,6 +367,8 @@ struct graph_cut {
 };
 struct graph_cut graph_cut(const struct graph *graph, size_t images);
 size_t graph_at(const struct graph_cut *cut, const struct parameter *parameter);
+/* The gradients as an argument, of which a launch takes so many numbers of every shard. */
+struct arg graph_shards(const struct graph_cut *cut, size_t count);
 /* Pieces of a shard's work, of `each` images, where `wanted` of them fill a device; of `most` at most, 1 at least. */
 size_t graph_parts(const struct graph *graph, size_t wanted, size_t each, size_t most);
 /* The most that a pass of so many images has of them; `most`: of what is cut. */

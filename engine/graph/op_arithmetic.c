@@ -34,7 +34,7 @@ static void backward_learned(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
   const struct graph_cut cut = graph_cut(graph, graph->images);
   kernel_run(graph->kernels, "linear_bias_backward", cut.shards * entries(graph, out),
-             ARGS(graph_arg(ARG_IN, node->gradient), graph_arg(ARG_INOUT, cut.gradients), arg_u32((uint32_t)graph->images),
+             ARGS(graph_arg(ARG_IN, node->gradient), graph_shards(&cut, entries(graph, out)), arg_u32((uint32_t)graph->images),
                   arg_u32((uint32_t)cut.each), arg_u32(entries(graph, out)),
                   SHARD_ARGS(cut, &graph->parameter[node->weight])));
 }

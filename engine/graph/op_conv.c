@@ -69,14 +69,14 @@ static void backward_weight(struct graph *graph, const struct node *node, const 
                   graph_arg(ARG_IN, node->gradient), graph_arg(ARG_OUT, node->scratch), SIZE_ARGS(*s),
                   arg_u32((uint32_t)lines), arg_u32((uint32_t)each), arg_u32((uint32_t)parts)));
   kernel_run(graph->kernels, "conv_weight_sum", cut.shards * weight->count,
-             ARGS(graph_arg(ARG_IN, node->scratch), graph_arg(ARG_INOUT, cut.gradients), arg_u32((uint32_t)parts),
+             ARGS(graph_arg(ARG_IN, node->scratch), graph_shards(&cut, weight->count), arg_u32((uint32_t)parts),
                   arg_u32((uint32_t)weight->count), SHARD_ARGS(cut, weight)));
 }
 
 static void backward_bias(struct graph *graph, const struct node *node, const struct sizes *s) {
   const struct graph_cut cut = graph_cut(graph, graph->images);
   kernel_run(graph->kernels, "conv_bias", cut.shards * s->outputs,
-             ARGS(graph_arg(ARG_IN, node->gradient), graph_arg(ARG_INOUT, cut.gradients), arg_u32((uint32_t)graph->images),
+             ARGS(graph_arg(ARG_IN, node->gradient), graph_shards(&cut, (size_t)s->outputs), arg_u32((uint32_t)graph->images),
                   arg_u32((uint32_t)cut.each), arg_u32((uint32_t)s->outputs), arg_u32((uint32_t)(s->height * s->width)),
                   SHARD_ARGS(cut, &graph->parameter[node->bias])));
 }

@@ -214,7 +214,7 @@ static void backward_linear(struct graph *graph, tensor out) {
   const struct graph_cut cut = graph_cut(graph, graph->images);
   backward_weight(graph, node);
   kernel_run(graph->kernels, "linear_bias_backward", cut.shards * outputs,
-             ARGS(graph_arg(ARG_IN, node->gradient), graph_arg(ARG_INOUT, cut.gradients), arg_u32((uint32_t)graph->images),
+             ARGS(graph_arg(ARG_IN, node->gradient), graph_shards(&cut, outputs), arg_u32((uint32_t)graph->images),
                   arg_u32((uint32_t)cut.each), arg_u32((uint32_t)outputs), SHARD_ARGS(cut, &graph->parameter[node->bias])));
   if (graph_node(graph, node->input[0])->needs_gradient) backward_input(graph, node);
 }

@@ -61,7 +61,7 @@ static void backward_weight(struct graph *graph, const struct node *node, const 
                   graph_arg(ARG_OUT, node->scratch), SIZE_ARGS(*s), arg_u32((uint32_t)lines),
                   arg_u32((uint32_t)each), arg_u32((uint32_t)parts)));
   kernel_run(graph->kernels, "conv_weight_sum", cut.shards * weight->count,
-             ARGS(graph_arg(ARG_IN, node->scratch), graph_arg(ARG_INOUT, cut.gradients), arg_u32((uint32_t)parts),
+             ARGS(graph_arg(ARG_IN, node->scratch), graph_shards(&cut, weight->count), arg_u32((uint32_t)parts),
                   arg_u32((uint32_t)weight->count), SHARD_ARGS(cut, weight)));
 }
 

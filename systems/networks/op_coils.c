@@ -203,7 +203,7 @@ static void backward_step(struct graph *graph, const struct node *node) {
                   arg_u32((uint32_t)graph->images * lines(graph, node)), arg_u32((uint32_t)each),
                   arg_u32((uint32_t)parts)));
   kernel_run(graph->kernels, "conv_weight_sum", cut.shards,
-             ARGS(graph_arg(ARG_IN, node->scratch), graph_arg(ARG_INOUT, cut.gradients), arg_u32((uint32_t)parts),
+             ARGS(graph_arg(ARG_IN, node->scratch), graph_shards(&cut, 1), arg_u32((uint32_t)parts),
                   arg_u32(1), SHARD_ARGS(cut, &graph->parameter[node->weight])));
 }
 

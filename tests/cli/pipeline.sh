@@ -69,7 +69,9 @@ grep -q "noted    attribute scene .* line [0-9]*: '  envs: .*' and '  envs: 2'; 
   { echo "FAILED: the scene that wrote results is noted"; failed=1; }
 evaluate ends --set evaluate.curves=false
 run "scoring only at the end gives the same ends" "$l2sr" compare "$temp/one/slices.csv" "$temp/ends/slices.csv"
-evaluate half --set world.observation=f16
+evaluate half --set world.observation=f16 --trace "$temp/half.json"
+grep -q '"pid":1,.*"name":"observe"}' "$temp/half.json" && grep -q '"pid":2,.*"name":"score_ssim",.*"system":"score' "$temp/half.json" ||
+  { echo "FAILED: the trace of an evaluation lacks systems of the host or launches of the device"; failed=1; }
 run "f16 observations are close" "$l2sr" compare --tolerance 0.02 "$temp/one/slices.csv" "$temp/half/slices.csv"
 evaluate seed --set world.seed=7
 differs "another seed" "$temp/one/slices.csv" "$temp/seed/slices.csv"
@@ -95,6 +97,19 @@ run "bench env" "$l2sr" bench env --size 32 --envs 3 --slices 4 --observation f1
 grep -q '"host_actions_milliseconds":[0-9]' "$temp/out" || { echo "FAILED: bench env gives no time"; failed=1; }
 run "bench policy" "$l2sr" bench policy --size 32 --batch 3 --train --json --set policy.channels=2 --set policy.pools=2
 grep -q '"batch":3,"precision":"f32"' "$temp/out" || { echo "FAILED: bench policy does not take --batch"; failed=1; }
+run "bench roofline" "$l2sr" bench roofline policy --size 32 --batch 3 --json --set policy.channels=2 --set policy.pools=2 \
+  --figure "$temp/roofline.svg" --trace "$temp/trace.json"
+# of 3 images of 32x32 floats, the twice as many that 9 x 2 weights and 2 biases make of them: read or written once
+grep -q 'channel_layer.layers.0","launches":1,"milliseconds":[0-9.e-]*,"bytes":36944,"operations":110592,' "$temp/out" ||
+  { echo "FAILED: bench roofline counts other bytes and operations of the first convolution"; failed=1; }
+for place in norm.3 max_pool.8 value_net; do
+  grep -q "\"place\":\"$place\"" "$temp/out" || { echo "FAILED: bench roofline has no $place"; failed=1; }
+done
+grep -q '<svg' "$temp/roofline.svg" ||
+  { echo "FAILED: bench roofline draws nothing"; failed=1; }
+grep -q '"pid":2,.*"name":"conv_forward","args":{"bytes":36944,"operations":110592,"layer":' "$temp/trace.json" ||
+  { echo "FAILED: the trace has no launch of the first convolution"; failed=1; }
+[ "$(tail -n 1 "$temp/trace.json")" = ']}' ] || { echo "FAILED: the trace does not end"; failed=1; }
 run "bench learn" "$l2sr" bench learn --size 32 --scans 40 --envs 30 --slices 3 --batch 2 --profile --json \
   --set policy.channels=2 --set policy.pools=2 --set network.channels=2 --set network.pools=2
 for part in observe forward_policy act forward_reconstructor score_ssim advantage; do

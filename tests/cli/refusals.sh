@@ -494,6 +494,11 @@ refuse 1 'cannot write into /proc/self' render scene --output /proc/self
 refuse 2 'bench step takes no --batch, which network, policy, train, learn, pgmri and ddqn do' bench step --batch 3
 refuse 2 'bench network measures the U-Net, and reconstruct.method is varnet' bench network --set reconstruct.method=varnet
 refuse 2 'train.method is l2s; bench train measures those of one stage' bench train --set train.method=l2s
+refuse 2 'bench step takes no --figure, which roofline does' bench step --figure a.svg
+refuse 2 "--figure is 'a.gif'; its name ends in .pdf, .svg or .png" bench roofline policy --figure a.gif
+refuse 2 'bench roofline prints every kernel: it takes no --profile' bench roofline --profile
+refuse 2 "bench roofline takes no bench 'train'" bench roofline train
+refuse 1 'cannot write missing/trace.json: No such file or directory' bench step --size 32 --slices 1 --trace missing/trace.json
 refuse 2 'bench step takes no --train, which network and policy do' bench step --train
 refuse 2 'bench env takes no --profile, which network, policy, train, learn, pgmri and ddqn do' bench env --profile
 refuse 2 'policy.batch is 0 at --batch; it must be 1 to 65536' bench policy --batch 0

@@ -96,10 +96,12 @@ static bool profile_pass(struct device *device, void (*pass)(void *context), voi
                          void (*print)(struct profile *, FILE *), struct error *error) {
   struct arena *arena = arena_open();
   struct profile *profile = ARENA_NEW(arena, struct profile, 1);
+  struct profile *before = device->profile; /* a trace's */
   bool good = device_profile(device, profile, error);
   if (good) pass(context);
   good = good && device_profile(device, NULL, error);
   profile_collect(profile);
+  device->profile = before;
   if (good) print(profile, stdout);
   arena_close(arena);
   return good;

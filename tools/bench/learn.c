@@ -5,6 +5,7 @@
 #include "engine/base/log.h"
 #include "engine/base/text.h"
 #include "systems/methods/learn.h"
+#include "tools/bench/roofline.h"
 
 #include <math.h>
 
@@ -130,7 +131,9 @@ bool bench_learn(struct call *call, struct device *device, struct error *error) 
   if (!bench_alone(device, time_rank, &one, &timing.share, error) || !open_training(&training, call, device, &all, error))
     return false;
   bool good = check(&training, error) && bench_passes_waited(device, run_once, &training, &timing.seconds, &timing.waited, error) &&
-              (call_flag(call, "json") ? print_json : print_text)(&training, &timing, call_flag(call, "profile"), error);
+              (call->roofline
+                   ? roofline_print(call, device, call->options.policy.precision, timing.seconds, run_once, &training, error)
+                   : (call_flag(call, "json") ? print_json : print_text)(&training, &timing, call_flag(call, "profile"), error));
   training_close(&training);
   return good;
 }

@@ -9,6 +9,7 @@
 #include "kernels/kernels.h"
 #include "systems/networks/loss.h"
 #include "systems/networks/net_unet.h"
+#include "tools/bench/roofline.h"
 
 #include <string.h>
 
@@ -276,7 +277,9 @@ bool bench_network(struct call *call, struct device *device, struct error *error
   struct kernel_setup setup = {bench.shape.height, bench.shape.width, false, call_flag(call, "kernels")};
   if (!kernels_open(&bench.kernels, device, &kernel_table, &setup, error)) return false;
   bool good = time_network(&bench, error) && bench_copy(device, &bench.copy_bandwidth, error) &&
-              print_result(&bench, call_flag(call, "json"), call_flag(call, "profile"), error);
+              (call->roofline
+                   ? roofline_print(call, device, options->network.precision, bench.seconds, run_once, &bench, error)
+                   : print_result(&bench, call_flag(call, "json"), call_flag(call, "profile"), error));
   size_t bytes = 4 * (bench.batch + 1) * pixels_of(&bench);
   close_target(&bench);
   device_release(device, bench.in, bytes);

@@ -7,6 +7,7 @@
 #include "engine/graph/optimise.h"
 #include "kernels/kernels.h"
 #include "systems/networks/policy.h"
+#include "tools/bench/roofline.h"
 
 #include <math.h>
 
@@ -220,7 +221,9 @@ bool bench_policy(struct call *call, struct device *device, struct error *error)
   bench.batch = good ? bench.policy.batch : bench.batch;
   good = good && (!bench.train || (open_update(&bench, error) && open_optimiser(&bench, error))) &&
          check_fused(&bench, error) && bench_passes(device, run_once, &bench, &bench.seconds, error) &&
-         (call_flag(call, "json") ? print_json : print_text)(&bench, call_flag(call, "profile"), error);
+         (call->roofline
+              ? roofline_print(call, device, options->policy.precision, bench.seconds, run_once, &bench, error)
+              : (call_flag(call, "json") ? print_json : print_text)(&bench, call_flag(call, "profile"), error));
   close_bench(&bench);
   kernels_close(bench.kernels);
   return good;

@@ -9,6 +9,7 @@
 #include "systems/sampling/geometry.h"
 #include "systems/scan/simulation.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/roofline.h"
 #include "tools/commands/command.h"
 #include "tools/ranks/devices.h"
 
@@ -238,6 +239,12 @@ static void print_step(struct bench_step *bench, const struct device *device, bo
          text_number(bench->copy_bandwidth / 1e9, 4).text, 100 * bandwidth / bench->copy_bandwidth);
 }
 
+/* Of every environment, of a whole scan. */
+static void run_scan(void *context) {
+  struct bench_step *bench = context;
+  for (uint32_t t = 0; t < bench->acquisition.budget; t++) schedule_run(&bench->simulation.step, bench->simulation.world);
+}
+
 static bool run_step(struct call *call, struct device *device, struct error *error) {
   struct options *options = &call->options;
   struct bench_step bench = {.half = options->world.observation == OBSERVATION_F16};
@@ -262,7 +269,10 @@ static bool run_step(struct call *call, struct device *device, struct error *err
               bench_coils(bench.simulation.world, options, bench.slices, error) &&
               simulation_set(&bench.simulation, &bench.acquisition, &sampler_list[0], error) &&
               time_steps(&bench, error) && bench_copy(device, &bench.copy_bandwidth, error);
-  if (good) print_step(&bench, device, call_flag(call, "json"));
+  if (good && call->roofline)
+    good = roofline_print(call, device, BLOCK_F32, bench_median(bench.seconds) * bench.acquisition.budget, run_scan, &bench, error);
+  else if (good)
+    print_step(&bench, device, call_flag(call, "json"));
   simulation_close(&bench.simulation);
   return good;
 }
@@ -323,42 +333,66 @@ static bool run_ranks(struct call *call, call_work *run, struct error *error) {
   return devices_join(call, &known, error) && devices_leave(call, call_on_device(call, run, error), error);
 }
 
+struct bench {
+  const char *name, *section;
+  bool (*check)(const struct options *options, struct error *error);
+  call_work *run;
+  bool many;                        /* takes more than one scene */
+  bool trains, profiles, rooflines; /* takes --train, --profile, the word roofline before it */
+  bool ranks;                       /* under mpirun every rank takes a part */
+};
+
+static const struct bench *find_bench(const char *name) {
+  static const struct bench list[] = {{"step", NULL, check_step, run_step, false, false, false, true, false},
+                                      {"env", NULL, check_scans, bench_env, false, false, false, false, false},
+                                      {"network", "network", check_unet, bench_network, false, true, true, true, false},
+                                      {"policy", "policy", check_policy, bench_policy, false, true, true, true, false},
+                                      {"train", "train", check_network, bench_train, false, false, true, false, true},
+                                      {"learn", "policy", check_learn, bench_learn, false, false, true, true, true},
+                                      {"pgmri", "policy", check_pgmri, bench_pgmri, false, false, true, false, true},
+                                      {"ddqn", "policy", check_ddqn, bench_ddqn, false, false, true, false, false},
+                                      {"sums", NULL, NULL, bench_sums, false, false, false, false, true},
+                                      {"inference", NULL, check_inference, bench_inference, true, false, false, false, false}};
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    if (!strcmp(name, list[i].name)) return &list[i];
+  return NULL;
+}
+
+/* `roofline` stands before another bench's word, or a scene of network's. */
+static bool take_roofline(struct call *call, struct error *error) {
+  const char *word = call->operand_count > 1 ? call->operand[1] : "";
+  const struct bench *bench = find_bench(word);
+  call->roofline = !strcmp(call->operand[0], "roofline");
+  if (!call->roofline)
+    return !call_flag(call, "figure") || fail_usage(error, "bench %s takes no --figure, which roofline does", call->operand[0]);
+  if (call_flag(call, "profile")) return fail_usage(error, "bench roofline prints every kernel: it takes no --profile");
+  if (bench && !bench->rooflines)
+    return fail_usage(error, "bench roofline takes no bench '%s'; it takes network, policy, learn and step", word);
+  call->operand[0] = "network";
+  if (bench) memmove(call->operand, call->operand + 1, sizeof *call->operand * (size_t)--call->operand_count);
+  return roofline_check(call, error);
+}
+
+static bool check_flags(const struct call *call, const struct bench *bench, struct error *error) {
+  if (call->operand_count > 2 && !bench->many)
+    return fail_usage(error, "one operand too many: %s; bench %s takes one scene", call->operand[2], bench->name);
+  if (call_flag(call, "train") && !bench->trains)
+    return fail_usage(error, "bench %s takes no --train, which network and policy do", bench->name);
+  if (call_flag(call, "profile") && !bench->profiles)
+    return fail_usage(error, "bench %s takes no --profile, which network, policy, train, learn, pgmri and ddqn do", bench->name);
+  return true;
+}
+
 static bool run_bench(struct call *call, struct error *error) {
-  static const struct {
-    const char *name, *section;
-    bool (*check)(const struct options *options, struct error *error);
-    call_work *run;
-    bool many; /* takes more than one scene */
-    bool trains, profiles; /* takes --train, --profile */
-    bool ranks; /* under mpirun every rank takes a part */
-  } list[] = {{"step", NULL, check_step, run_step, false, false, false, false},
-              {"env", NULL, check_scans, bench_env, false, false, false, false},
-              {"network", "network", check_unet, bench_network, false, true, true, false},
-              {"policy", "policy", check_policy, bench_policy, false, true, true, false},
-              {"train", "train", check_network, bench_train, false, false, true, true},
-              {"learn", "policy", check_learn, bench_learn, false, false, true, true},
-              {"pgmri", "policy", check_pgmri, bench_pgmri, false, false, true, true},
-              {"ddqn", "policy", check_ddqn, bench_ddqn, false, false, true, false},
-              {"sums", NULL, NULL, bench_sums, false, false, false, true},
-              {"inference", NULL, check_inference, bench_inference, true, false, false, false}};
-  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    if (strcmp(call->operand[0], list[i].name)) continue;
-    if (call->operand_count > 2 && !list[i].many)
-      return fail_usage(error, "one operand too many: %s; bench %s takes one scene", call->operand[2],
-                        call->operand[0]);
-    if (call_flag(call, "train") && !list[i].trains)
-      return fail_usage(error, "bench %s takes no --train, which network and policy do", call->operand[0]);
-    if (call_flag(call, "profile") && !list[i].profiles)
-      return fail_usage(error, "bench %s takes no --profile, which network, policy, train, learn, pgmri and ddqn do",
-                        call->operand[0]);
-    return (call->operand_count < 2 || call_scene(call, call->operand[1], error)) &&
-           take_flag(call, "batch", list[i].section, error) &&
-           take_flag(call, "precision", list[i].run == bench_train ? "network" : list[i].section, error) &&
-           (!list[i].check || list[i].check(&call->options, error)) &&
-           (list[i].ranks ? run_ranks : call_on_device)(call, list[i].run, error);
-  }
-  return fail_usage(error, "no bench '%s'; there are: step, env, network, policy, train, learn, pgmri, ddqn, sums, inference",
-                    call->operand[0]);
+  if (!take_roofline(call, error)) return false;
+  const struct bench *bench = find_bench(call->operand[0]);
+  if (!bench)
+    return fail_usage(error, "no bench '%s'; there are: step, env, network, policy, train, learn, pgmri, ddqn, sums, roofline, inference",
+                      call->operand[0]);
+  return check_flags(call, bench, error) && (call->operand_count < 2 || call_scene(call, call->operand[1], error)) &&
+         take_flag(call, "batch", bench->section, error) &&
+         take_flag(call, "precision", bench->run == bench_train ? "network" : bench->section, error) &&
+         (!bench->check || bench->check(&call->options, error)) && (bench->ranks ? run_ranks : call_on_device)(call, bench->run, error);
 }
 
 static const struct flag flags[] = {
@@ -377,6 +411,8 @@ static const struct flag flags[] = {
     {"devices", "LIST", NULL,
      "train, learn, pgmri, sums: on several devices of this host at once, by a rank of MPI for each, as of l2sr train; each has "
      "the batch, scans or slices given, and the efficiency beside one is printed"},
+    {"figure", "FILE", NULL, "roofline: draws it too; FILE.pdf, .svg or .png"},
+    FLAG_TRACE,
     {"slices", "N", NULL, "number of distinct slices to scan (default: 1024)"},
     {"scans", "N", "learn.scans", NULL},
     {"json", NULL, NULL, "prints one JSON object"},
@@ -385,7 +421,7 @@ static const struct flag flags[] = {
 
 const struct command command_bench = {
     .name = "bench",
-    .operands = "step|env|network|policy|train|learn|pgmri|ddqn|sums|inference [SCENE...]",
+    .operands = "step|env|network|policy|train|learn|pgmri|ddqn|sums|roofline|inference [SCENE...]",
     .doc = "measures environment-steps, reconstructions, decisions, learning or whole scans per second",
     .more = "The first operand is one of\n"
             "  step\n"
@@ -410,11 +446,14 @@ const struct command command_bench = {
             "      actions of DDQN's scans and the updates after them, beside the passes of its networks alone\n"
             "  sums\n"
             "      sums of gradients over ranks, of 256 KiB to 171 MB, from card to card and through host memory\n"
+            "  roofline [network|policy|learn|step]\n"
+            "      every kernel of a pass of that bench (network): its time, bytes and operations, and their shares of what the "
+            "device copies and multiplies in that time\n"
             "  inference\n"
             "      operations and seconds a slice of every method at the settings of the scenes, one "
             "slice at a time and at the best number of them\n"
             "Results are checked before the clock starts.",
-    .words = "step|env|network|policy|train|learn|pgmri|ddqn|sums|inference",
+    .words = "step|env|network|policy|train|learn|pgmri|ddqn|sums|roofline|inference",
     .operands_least = 1,
     .operands_most = 64,
     .flags = flags,

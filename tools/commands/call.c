@@ -1,6 +1,7 @@
 /* What commands ask of a call: its flags, its scene, a device. */
 #include "engine/base/log.h"
 #include "engine/device/fft.h"
+#include "engine/device/trace_file.h"
 #include "engine/files/part.h"
 #include "engine/files/scene.h"
 #include "systems/data/padding.h"
@@ -45,6 +46,17 @@ static bool open_device(struct call *call, struct device *device, struct error *
   return good;
 }
 
+/* What has failed is in the trace up to there. */
+static bool work_traced(struct call *call, call_work *work, struct device *device, struct error *error) {
+  const char *path = ranks_number(call->ranks) ? NULL : call_flag(call, "trace"); /* of the first rank */
+  struct trace_file *trace = NULL;
+  struct error later;
+  if (!path) return work(call, device, error);
+  if (!trace_file_open(&trace, device, path, call->arena, error)) return false;
+  bool good = work(call, device, error), written = trace_file_close(trace, good ? error : &later);
+  return good && written;
+}
+
 bool call_on_device(struct call *call, call_work *work, struct error *error) {
   struct device device;
   if (!open_device(call, &device, error)) return false;
@@ -52,7 +64,7 @@ bool call_on_device(struct call *call, call_work *work, struct error *error) {
   device.ranks = call->ranks;
   bool good = fft_library_open(error);
   if (good) {
-    good = work(call, &device, error);
+    good = work_traced(call, work, &device, error);
     fft_library_close();
   }
   device_close(&device);

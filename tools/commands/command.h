@@ -37,6 +37,7 @@ struct call {
   char *const *words; /* the program's own arguments */
   struct ranks *ranks; /* of which this process is one; NULL: it is alone */
   const char *device; /* to open in place of --device's; NULL: that */
+  bool roofline; /* bench: every kernel's numbers, in place of the bench's own */
   void *own;  /* the command's own values for its work on the device */
   int status; /* exit status when run returns true: 0, or 1 for "differs" */
 };
@@ -57,6 +58,11 @@ struct command {
 extern const struct command *const command_list[]; /* commands.c; ended by NULL */
 /* Whether the flag names a file or a folder. */
 bool flag_names_path(const struct flag *flag);
+/* Of commands that work on a device (call_on_device). */
+#define FLAG_TRACE                                                                                                       \
+  {"trace", "FILE", NULL,                                                                                                \
+   "writes when every system ran on the host and every kernel on the device, for ui.perfetto.dev or chrome://tracing; costs time"}
+
 extern const struct flag common_flags[]; /* flags.c: --device, --set, --kernels, --quiet, --verbose, --help */
 
 /* Sets call->options anew: defaults, the scene (NULL: none), the flags that are option rows, then --set.

@@ -244,6 +244,7 @@ static bool run_render(struct call *call, struct error *error) {
 
 static const struct flag flags[] = {
     {"data", "DIR", "data.path", NULL},
+    FLAG_TRACE,
     {"samplers", "A,B,...", "evaluate.samplers", NULL},
     {"policy", "FILE", "evaluate.policy", NULL},
     {"reconstructor", "FILE", "evaluate.reconstructor", NULL},

@@ -119,6 +119,7 @@ static bool run_train(struct call *call, struct error *error) {
 
 static const struct flag flags[] = {
     {"data", "DIR", "data.path", NULL},
+    FLAG_TRACE,
     {"output", "DIR", "train.output", NULL},
     {"resume", NULL, NULL,
      "goes on with the training in DIR, as if it had never stopped; where there is none it warns and starts "

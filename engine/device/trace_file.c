@@ -1,0 +1,113 @@
+#include "engine/device/trace_file.h"
+
+#include "engine/base/log.h"
+#include "engine/files/part.h"
+
+#include <math.h>
+#include <string.h>
+
+enum side { HOST = 1, DEVICE };
+
+struct trace_file {
+  struct device *device;
+  struct profile profile;
+  struct profile_taker taker;
+  struct text_file file;
+  double began, ahead; /* of clock_seconds; what the device's clock is ahead of it */
+  uint64_t written, left_out;
+};
+
+static void name_side(struct trace_file *trace, enum side side, const char *name) {
+  fprintf(trace->file.file, "%s\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":",
+          side == HOST ? "" : ",", (int)side);
+  json_text(trace->file.file, name);
+  fprintf(trace->file.file, "}}");
+}
+
+/* What the device's clock shows when the host's shows this: a marker ends between two looks at the latter. */
+static bool compare_clocks(struct trace_file *trace, struct error *error) {
+  struct device *device = trace->device;
+  cl_event event = NULL;
+  cl_ulong end = 0;
+  double before = clock_seconds();
+  CL(device, clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &event));
+  bool good = device_finish(device, error);
+  trace->ahead = -(before + clock_seconds()) / 2;
+  if (!event) return good;
+  clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
+  clReleaseEvent(event);
+  trace->ahead += 1e-9 * (double)end;
+  return good;
+}
+
+/* Times are microseconds since the file was opened. */
+static bool begin_event(struct trace_file *trace, enum side side, const char *name, double start,
+                        double seconds) {
+  if (trace->written == TRACE_MOST) {
+    trace->left_out++;
+    return false;
+  }
+  trace->written++;
+  fprintf(trace->file.file,
+          ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":1,\"ts\":%.3f,\"dur\":%.3f,\"name\":", (int)side,
+          1e6 * (start - trace->began), 1e6 * seconds);
+  json_text(trace->file.file, name);
+  return true;
+}
+
+static void put_host(void *context, const char *name, double start, double end) {
+  struct trace_file *trace = context;
+  if (begin_event(trace, HOST, name, start, end - start)) fprintf(trace->file.file, "}");
+}
+
+static void put_word(struct trace_file *trace, const char *key, const char *word) {
+  fprintf(trace->file.file, ",\"%s\":", key);
+  json_text(trace->file.file, word);
+}
+
+static void put_launch(void *context, const struct profile_row *launch, double start) {
+  struct trace_file *trace = context;
+  FILE *file = trace->file.file;
+  if (!begin_event(trace, DEVICE, launch->kernel, start - trace->ahead, launch->seconds)) return;
+  fprintf(file, ",\"args\":{\"bytes\":");
+  json_number(file, launch->work.bytes);
+  fprintf(file, ",\"operations\":%.6g", launch->work.operations);
+  if (*launch->phase) put_word(trace, "phase", launch->phase);
+  if (*launch->part) put_word(trace, "system", launch->part);
+  if (*launch->label) put_word(trace, "layer", launch->label);
+  fprintf(file, "}}");
+}
+
+bool trace_file_open(struct trace_file **out, struct device *device, const char *path, struct arena *arena,
+                     struct error *error) {
+  struct trace_file *trace = ARENA_NEW(arena, struct trace_file, 1);
+  struct profile *profile = &trace->profile;
+  trace->device = device;
+  trace->began = clock_seconds();
+  if (!file_create(&trace->file, path, error)) return false;
+  if (!device_profile(device, profile, error) || !compare_clocks(trace, error) ||
+      !compare_clocks(trace, error)) {
+    device->profile = NULL;
+    file_abandon(&trace->file);
+    return false;
+  }
+  trace->taker = (struct profile_taker){put_launch, put_host, trace};
+  profile->taker = &trace->taker;
+  fprintf(trace->file.file, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
+  name_side(trace, HOST, "host");
+  name_side(trace, DEVICE, device->facts.name);
+  *out = trace;
+  return true;
+}
+
+bool trace_file_close(struct trace_file *trace, struct error *error) {
+  struct error ignored; /* what failed on the device is told by whoever waited for it */
+  device_finish(trace->device, &ignored);
+  profile_collect(&trace->profile);
+  trace->device->profile = NULL;
+  fprintf(trace->file.file, "\n]}\n");
+  if (trace->left_out)
+    log_warning("the trace holds the first %d spans; %llu more are left out", TRACE_MOST,
+                (unsigned long long)trace->left_out);
+  return file_commit(&trace->file, error);
+}
