@@ -1,21 +1,26 @@
 /* The numbers of a slice that are computed once, at load (PROTOCOL 1.2). `first` is the first row of SLICE
  * that is meant. */
 
+#define NORMALISE_GROUP 256
+#if defined(__x86_64__) || defined(__aarch64__)
+#define GROUP 1 /* one item goes along an image in vectors; many go across it */
+#else
 #define GROUP 256
+#endif
 
 /* Mean, sample deviation (divisor n-1), the largest pixel of the clamped un-normalised image, and the unit of
  * the hybrid data: a power of two near the deviation. With TARGET_PLAIN nothing is normalised: 0 and 1 stand
  * for mean and deviation. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+__kernel __attribute__((reqd_work_group_size(NORMALISE_GROUP, 1, 1))) void
 image_normalise(__global const float *restrict image, __global float *restrict mean,
                 __global float *restrict std, __global float *restrict peak, __global float *restrict unit,
                 uint first, uint rows) {
-  __local float scratch[GROUP];
+  __local float scratch[NORMALISE_GROUP];
   uint row = (uint)get_group_id(0) + first, item = (uint)get_local_id(0);
   if (row >= first + rows) return;
   __global const float *pixels = image + (size_t)row * PIXELS;
   float sum = 0.0f, square = 0.0f, top = -INFINITY, low = INFINITY;
-  for (uint i = item; i < PIXELS; i += GROUP) {
+  for (uint i = item; i < PIXELS; i += NORMALISE_GROUP) {
     sum += pixels[i];
     top = fmax(top, pixels[i]);
     low = fmin(low, pixels[i]);
@@ -24,7 +29,7 @@ image_normalise(__global const float *restrict image, __global float *restrict m
   low = -group_max(-low, scratch);
   float average = group_sum(sum, scratch) / (float)PIXELS;
   if (top == low) average = low; /* a constant image has no deviation, not one of rounding */
-  for (uint i = item; i < PIXELS; i += GROUP) square += (pixels[i] - average) * (pixels[i] - average);
+  for (uint i = item; i < PIXELS; i += NORMALISE_GROUP) square += (pixels[i] - average) * (pixels[i] - average);
   float deviation = sqrt(group_sum(square, scratch) / (float)(PIXELS - 1));
   float power = deviation > 1e-30f ? ldexp(1.0f, ilogb(deviation)) : 1.0f;
 #ifdef TARGET_PLAIN
@@ -32,7 +37,7 @@ image_normalise(__global const float *restrict image, __global float *restrict m
   deviation = 1.0f;
 #endif
   top = -INFINITY;
-  for (uint i = item; i < PIXELS; i += GROUP) top = fmax(top, target_pixel(pixels[i], average, deviation));
+  for (uint i = item; i < PIXELS; i += NORMALISE_GROUP) top = fmax(top, target_pixel(pixels[i], average, deviation));
   top = group_max(top, scratch);
   if (item) return;
   mean[row] = average;

@@ -85,7 +85,7 @@ static void test_small_reference(void **state) {
   const char *data = getenv("L2SR_TEST_DATA");
   REQUIRE(data, "L2SR_TEST_DATA names no folder");
   support_open_folder(&folder);
-  check_file(*state, arena_text(folder.arena, "%s/unet_c4_p2_n32.h5", data), 2 + 4 + 2 * 26);
+  check_file(*state, arena_text(folder.arena, "%s/unet_c4_p2_n32.h5", data), 2 + 6 + 2 * 26);
   support_close_folder(&folder);
 }
 
@@ -95,7 +95,7 @@ static void test_large_reference(void **state) {
   support_open_folder(&folder);
   const char *path = arena_text(folder.arena, "%s/unet_c16_p4_n128.h5", place ? place : ".");
   if (place && access(path, R_OK) == 0)
-    check_file(*state, path, 2 + 4 + 2 * 42);
+    check_file(*state, path, 2 + 6 + 2 * 42);
   else
     printf("NOT RUN: unet_c16_p4_n128.h5; set L2SR_REFERENCE to the folder that holds it\n");
   support_close_folder(&folder);
