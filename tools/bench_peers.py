@@ -5,7 +5,8 @@
     bench_peers.py network [--size N] [--batch N] [--precisions f32,tf32,autocast] [--json]
     bench_peers.py a2c [--size N] [--batch N] [--envs N] [--precisions f32,tf32,autocast] [--json]
     bench_peers.py pgmri [--size N] [--batch N] [--envs N] [--precisions f32,tf32,autocast] [--json]
-    bench_peers.py varnet [--size N] [--coils N] [--cascades N] [--batch N] [--precisions f32,tf32,autocast] [--json]
+    bench_peers.py varnet [--size N] [--coils N] [--cascades N] [--batch N] [--precisions f32,tf32,autocast]
+                          [--works forward,train] [--kinds eager,compiled] [--json]
     bench_peers.py train-unet --data FOLDER [--epochs N] [--batch 16] [--compile] [--json]
     bench_peers.py environment --source FOLDER [--kind l2sr|active-mri] [--size N] [--envs 16] [--repeats N] [--json]
 
@@ -307,7 +308,7 @@ def varnet(args):
     for precision in args.precisions.split(","):
         tf32, half = PRECISIONS[precision]
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
-        for kind in ("eager", "compiled"):
+        for kind in args.kinds.split(","):
             model = VarNet(args.cascades).to(device)
             for net in model.modules() if kind == "compiled" else ():
                 if isinstance(net, ComplexUNet):
@@ -325,8 +326,8 @@ def varnet(args):
                 (-ssim(output, target, one).mean()).backward()
                 optimiser.step()
 
-            for work, run in (("forward", forward), ("train", train)):
-                seconds = median_seconds(run, device)
+            for work in args.works.split(","):
+                seconds = median_seconds({"forward": forward, "train": train}[work], device)
                 row = {"peer": f"PyTorch {torch.__version__} {kind}", "bench": "varnet", "work": work,
                        "precision": precision, "device": name, "size": args.size, "coils": args.coils,
                        "cascades": args.cascades, "batch": args.batch, "slices_per_second": args.batch / seconds,
@@ -781,6 +782,8 @@ def main():
     parser.add_argument("--coils", type=int, default=8, help="varnet: of a slice")
     parser.add_argument("--cascades", type=int, default=12, help="varnet: of the network")
     parser.add_argument("--precisions", default="f32,tf32,autocast", help="comma list of f32, tf32, autocast")
+    parser.add_argument("--works", default="forward,train", help="varnet: comma list of forward, train")
+    parser.add_argument("--kinds", default="eager,compiled", help="varnet: comma list of eager, compiled")
     parser.add_argument("--data", help="train-unet: folder with train and val")
     parser.add_argument("--epochs", type=int, default=50)
     parser.add_argument("--seed", type=int, default=42)

@@ -492,7 +492,7 @@ refuse 1 'cannot write into /proc/self' render scene --output /proc/self
 # ---- benches --------------------------------------------------------------------------------------
 
 refuse 2 'bench step takes no --batch, which network, policy, train, learn, pgmri and ddqn do' bench step --batch 3
-refuse 2 'bench network measures the U-Net, and reconstruct.method is varnet' bench network --set reconstruct.method=varnet
+refuse 1 'matrix instructions that a U-Net in half precision knows' bench network --set reconstruct.method=varnet --precision half
 refuse 2 'train.method is l2s; bench train measures those of one stage' bench train --set train.method=l2s
 refuse 2 'bench step takes no --figure, which roofline does' bench step --figure a.svg
 refuse 2 "--figure is 'a.gif'; its name ends in .pdf, .svg or .png" bench roofline policy --figure a.gif

@@ -182,7 +182,7 @@ double bench_flops(const struct graph *graph) {
   double flops = 0;
   for (int i = 0; i < graph->nodes; i++) {
     const struct op_desc *op = graph->node[i].op;
-    if (op && op->flops) flops += op->flops(graph, (tensor){(uint16_t)i});
+    if (op && op->flops) flops += graph->node[i].copies * op->flops(graph, (tensor){(uint16_t)i});
   }
   return flops;
 }
@@ -231,6 +231,45 @@ void bench_images(struct device *device, cl_mem to, size_t images, const struct 
     device_write(device, to, sizeof(float) * pixels * i, sizeof(float) * pixels, image);
   }
   arena_close(arena);
+}
+
+bool bench_loss_open(struct bench_loss *loss, struct device *device, struct kernels *kernels, const struct scan_shape *shape,
+                     size_t batch, uint32_t seed, struct error *error) {
+  struct loss_target *target = &loss->target;
+  struct arena *arena = arena_open();
+  uint32_t *slice = ARENA_NEW(arena, uint32_t, batch);
+  float *values = ARENA_NEW(arena, float, batch);
+  loss->device = device;
+  loss->batch = batch;
+  loss->pixels = scan_shape_pixels(shape);
+  bool good = (target->slice = device_buffer(device, 4 * batch, "slices", error)) &&
+              (target->image = device_buffer(device, 4 * batch * loss->pixels, "targets", error)) &&
+              (target->mean = device_buffer(device, 4 * batch, "means", error)) &&
+              (target->std = device_buffer(device, 4 * batch, "deviations", error)) &&
+              (target->data_range = device_buffer(device, 4 * batch, "ranges", error)) &&
+              loss_open(&loss->loss, device, kernels, LOSS_SSIM, shape->height, shape->width, batch, error);
+  for (size_t i = 0; i < batch; i++) slice[i] = (uint32_t)i;
+  if (good) {
+    device_write(device, target->slice, 0, 4 * batch, slice);
+    device_write(device, target->mean, 0, 4 * batch, values);
+    for (size_t i = 0; i < batch; i++) values[i] = 1;
+    device_write(device, target->std, 0, 4 * batch, values);
+    device_write(device, target->data_range, 0, 4 * batch, values);
+    bench_images(device, target->image, batch, shape, seed + 1);
+  }
+  arena_close(arena);
+  return good;
+}
+
+void bench_loss_close(struct bench_loss *loss) {
+  struct device *device = loss->device;
+  if (!device) return;
+  device_release(device, loss->target.slice, 4 * loss->batch);
+  device_release(device, loss->target.image, 4 * loss->batch * loss->pixels);
+  device_release(device, loss->target.mean, 4 * loss->batch);
+  device_release(device, loss->target.std, 4 * loss->batch);
+  device_release(device, loss->target.data_range, 4 * loss->batch);
+  if (loss->loss.device) loss_close(&loss->loss);
 }
 
 bool bench_check_scans(const struct options *options, const char *bench, struct error *error) {

@@ -7,6 +7,7 @@
 #include "engine/device/profile.h"
 #include "engine/ecs/world.h"
 #include "engine/graph/graph.h"
+#include "systems/networks/loss.h"
 #include "tools/commands/command.h"
 
 enum { BENCH_REPEATS = 7 };
@@ -52,6 +53,16 @@ double bench_gradient_distance(struct device *device, const struct graph *found,
 /* Normalised images: smooth, with noise; sixteen different ones. */
 void bench_images(struct device *device, cl_mem to, size_t images, const struct scan_shape *shape, uint32_t seed);
 
+struct bench_loss { /* SSIM beside random images, in their own units; close it where it was never opened, too */
+  struct device *device; /* NULL: never opened */
+  struct loss loss;
+  struct loss_target target;
+  size_t batch, pixels;
+};
+bool bench_loss_open(struct bench_loss *loss, struct device *device, struct kernels *kernels, const struct scan_shape *shape,
+                     size_t batch, uint32_t seed, struct error *error);
+void bench_loss_close(struct bench_loss *loss);
+
 /* Makes an image; its content decides nothing but a check. */
 void bench_image(float *image, const struct scan_shape *shape, size_t slice, uint32_t seed);
 /* Slices of random smooth images, with a data range where the world has one, in their order. */
@@ -65,6 +76,8 @@ bool bench_check_scans(const struct options *options, const char *bench, struct 
 bool bench_env(struct call *call, struct device *device, struct error *error);
 /* `l2sr bench network`: images per second of the reconstructor, after its output was checked. */
 bool bench_network(struct call *call, struct device *device, struct error *error);
+/* The same of a variational network: slices of varnet.cascades, coils.simulate. */
+bool bench_varnet(struct call *call, struct device *device, struct error *error);
 /* `l2sr bench policy`: observations per second of the policy and its critic, checked likewise. */
 bool bench_policy(struct call *call, struct device *device, struct error *error);
 /* `l2sr bench learn`: environment-steps per second of a policy's training, from rollout to update. */

@@ -1,13 +1,11 @@
 #include "tools/bench/bench.h"
 
 #include "engine/base/log.h"
-#include "engine/base/random.h"
 #include "engine/base/text.h"
 #include "engine/device/profile.h"
 #include "engine/fused/block.h"
 #include "engine/graph/optimise.h"
 #include "kernels/kernels.h"
-#include "systems/networks/loss.h"
 #include "systems/networks/net_unet.h"
 #include "tools/bench/roofline.h"
 
@@ -34,8 +32,7 @@ struct network_bench {
   struct network parameters; /* whose parameters the fused path uses */
   struct blocks *blocks;     /* NULL where the fused path does not fit */
   struct optimiser optimiser;
-  struct loss loss;
-  struct loss_target target;
+  struct bench_loss loss;
   bool train;
   struct scan_shape shape;
   size_t batch;
@@ -72,33 +69,6 @@ static bool open_buffers(struct network_bench *bench, struct error *error) {
          (bench->gradient = device_buffer(bench->device, bytes, "the gradient of the output", error));
 }
 
-static bool open_target(struct network_bench *bench, struct error *error) {
-  struct device *device = bench->device;
-  struct loss_target *target = &bench->target;
-  size_t batch = bench->batch;
-  struct arena *arena = arena_open();
-  uint32_t *slice = ARENA_NEW(arena, uint32_t, batch);
-  float *values = ARENA_NEW(arena, float, batch);
-  bool good = (target->slice = device_buffer(device, 4 * batch, "slices", error)) &&
-              (target->image = device_buffer(device, 4 * batch * pixels_of(bench), "targets", error)) &&
-              (target->mean = device_buffer(device, 4 * batch, "means", error)) &&
-              (target->std = device_buffer(device, 4 * batch, "deviations", error)) &&
-              (target->data_range = device_buffer(device, 4 * batch, "ranges", error)) &&
-              loss_open(&bench->loss, device, bench->kernels, LOSS_SSIM, bench->shape.height,
-                        bench->shape.width, batch, error);
-  for (size_t i = 0; i < batch; i++) slice[i] = (uint32_t)i;
-  if (good) {
-    device_write(device, target->slice, 0, 4 * batch, slice);
-    device_write(device, target->mean, 0, 4 * batch, values);
-    for (size_t i = 0; i < batch; i++) values[i] = 1;
-    device_write(device, target->std, 0, 4 * batch, values);
-    device_write(device, target->data_range, 0, 4 * batch, values);
-    bench_images(device, target->image, batch, &bench->shape, bench->options->world.seed + 1);
-  }
-  arena_close(arena);
-  return good;
-}
-
 /* ---- checking ------------------------------------------------------------------------------------------ */
 
 static bool run_portable(struct network_bench *bench, size_t count) {
@@ -126,7 +96,7 @@ static bool check_output(struct network_bench *bench, size_t count, struct error
 static bool check_gradients(struct network_bench *bench, size_t count, struct error *error) {
   struct network *net = &bench->portable;
   size_t bytes = 4 * count * pixels_of(bench);
-  loss_run(&bench->loss, &bench->target, graph_value(net->graph, net->output), bench->gradient, count,
+  loss_run(&bench->loss.loss, &bench->loss.target, graph_value(net->graph, net->output), bench->gradient, count,
            1.0 / (double)count);
   device_copy(bench->device, bench->gradient, 0, graph_gradient(net->graph, net->output), 0, bytes);
   graph_backward(net->graph);
@@ -154,7 +124,7 @@ static void run_once(void *context) {
   if (!bench->train) return;
   cl_mem gradient = bench->blocks ? bench->gradient : graph_gradient(net->graph, net->output);
   graph_zero_gradients(net->graph);
-  loss_run(&bench->loss, &bench->target, out, gradient, bench->batch, 1.0 / (double)bench->batch);
+  loss_run(&bench->loss.loss, &bench->loss.target, out, gradient, bench->batch, 1.0 / (double)bench->batch);
   if (bench->blocks)
     blocks_backward(bench->blocks, bench->in, gradient, bench->batch,
                     (double)(bench->batch * pixels_of(bench)));
@@ -222,7 +192,9 @@ static bool print_result(struct network_bench *bench, bool json, bool profile, s
 
 static bool open_training(struct network_bench *bench, const struct graph *graph, struct error *error) {
   struct optimiser_setup setup = optimise_defaults(OPTIMISER_ADAM, 1e-3);
-  return open_target(bench, error) && optimise_open(&bench->optimiser, graph, &setup, error);
+  return bench_loss_open(&bench->loss, bench->device, bench->kernels, &bench->shape, bench->batch, bench->options->world.seed,
+                         error) &&
+         optimise_open(&bench->optimiser, graph, &setup, error);
 }
 
 static bool run_portable_bench(struct network_bench *bench, const char *reason, struct error *error) {
@@ -256,17 +228,6 @@ static bool time_network(struct network_bench *bench, struct error *error) {
          bench_passes(bench->device, run_once, bench, &bench->seconds, error);
 }
 
-static void close_target(struct network_bench *bench) {
-  size_t batch = bench->batch;
-  device_release(bench->device, bench->target.slice, 4 * batch);
-  device_release(bench->device, bench->target.image, 4 * batch * pixels_of(bench));
-  device_release(bench->device, bench->target.mean, 4 * batch);
-  device_release(bench->device, bench->target.std, 4 * batch);
-  device_release(bench->device, bench->target.data_range, 4 * batch);
-  if (bench->loss.device) loss_close(&bench->loss);
-  if (bench->optimiser.device) optimise_close(&bench->optimiser);
-}
-
 bool bench_network(struct call *call, struct device *device, struct error *error) {
   const struct options *options = &call->options;
   struct network_bench bench = {.options = options,
@@ -281,7 +242,8 @@ bool bench_network(struct call *call, struct device *device, struct error *error
                    ? roofline_print(call, device, options->network.precision, bench.seconds, run_once, &bench, error)
                    : print_result(&bench, call_flag(call, "json"), call_flag(call, "profile"), error));
   size_t bytes = 4 * (bench.batch + 1) * pixels_of(&bench);
-  close_target(&bench);
+  bench_loss_close(&bench.loss);
+  if (bench.optimiser.device) optimise_close(&bench.optimiser);
   device_release(device, bench.in, bytes);
   device_release(device, bench.out, bytes);
   device_release(device, bench.gradient, bytes);

@@ -300,10 +300,9 @@ static bool check_network(const struct options *options, struct error *error) {
   return network_check(network_chosen(options), options, error);
 }
 
-static bool check_unet(const struct options *options, struct error *error) {
-  if (options->reconstruct.method == RECONSTRUCT_VARNET)
-    return fail_usage(error, "bench network measures the U-Net, and reconstruct.method is varnet; bench train measures its updates");
-  return check_network(options, error);
+static bool run_network(struct call *call, struct device *device, struct error *error) {
+  bool varnet = call->options.reconstruct.method == RECONSTRUCT_VARNET;
+  return (varnet ? bench_varnet : bench_network)(call, device, error);
 }
 
 static bool check_policy(const struct options *options, struct error *error) {
@@ -345,7 +344,7 @@ struct bench {
 static const struct bench *find_bench(const char *name) {
   static const struct bench list[] = {{"step", NULL, check_step, run_step, false, false, false, true, false},
                                       {"env", NULL, check_scans, bench_env, false, false, false, false, false},
-                                      {"network", "network", check_unet, bench_network, false, true, true, true, false},
+                                      {"network", "network", check_network, run_network, false, true, true, true, false},
                                       {"policy", "policy", check_policy, bench_policy, false, true, true, true, false},
                                       {"train", "train", check_network, bench_train, false, false, true, false, true},
                                       {"learn", "policy", check_learn, bench_learn, false, false, true, true, true},
@@ -431,7 +430,8 @@ const struct command command_bench = {
             "      the same through l2sr.h, as other programs step: actions made on the device, actions from the "
             "host, observations in pinned memory, whole scans without waiting\n"
             "  network\n"
-            "      the reconstructor's forward pass; --train: a whole update\n"
+            "      the reconstructor's forward pass, of the U-Net or (reconstruct.method: varnet) the variational network of "
+            "coils.simulate coils; --train: a whole update\n"
             "  policy\n"
             "      the forward pass of policy and critic; --train: a whole update\n"
             "  train\n"
