@@ -68,6 +68,8 @@
 
 #define MAP (ROWS * COLUMNS)
 #define OWN_MAP (OWN_ROWS * OWN_COLUMNS)
+#define IMAGE_COLUMNS ((OWN_COLUMNS + 3) / 4 * 4) /* of images in and out: zeros beyond the layer's own */
+#define IMAGE_MAP (OWN_ROWS * IMAGE_COLUMNS)
 #define HALF_MAP (HALF_ROWS * HALF_COLUMNS)
 #define WARPS_X (TILE_X / 16)
 #define WARPS_Y (TILE_Y / STRIP)
@@ -87,8 +89,8 @@
 #if SOURCE == 0
 #define PLANES 1
 #define CHUNKS CIN /* a channel each */
-#define SOURCE_ROWS OWN_ROWS /* an image lies in memory as it is */
-#define SOURCE_COLUMNS OWN_COLUMNS
+#define SOURCE_ROWS OWN_ROWS
+#define SOURCE_COLUMNS IMAGE_COLUMNS
 #else
 #define SOURCE_ROWS ROWS
 #define SOURCE_COLUMNS COLUMNS
@@ -225,7 +227,7 @@ INLINE void load_columns(__global const uint *source, uint channels, uint first,
     if (y >= 0 && y < SOURCE_ROWS && x >= 0 && x < SOURCE_COLUMNS) {
       uint at = (uint)y * SOURCE_COLUMNS + (uint)x;
 #if SOURCE == 0
-      even = raw(source, CIN, n, chunk, OWN_MAP, at);
+      even = raw(source, CIN, n, chunk, IMAGE_MAP, at);
 #else
       uint c = chunk * CHUNK + 2u * plane;
       even = norm_relu(raw(source, channels, n, c - first, MAP, at), norms[c]);
@@ -963,8 +965,8 @@ __kernel void block_fold(__global const float *restrict weight0, __global const 
 
 /* The folded 1x1 convolution of the last block's normalised output: four pixels a work-item. A row is a group
  * of 256 of them, of one image. */
-#define HEAD_GROUPS ((OWN_MAP / 4 + 255) / 256)
-#define HEAD_COLUMNS ((OWN_COLUMNS + 3) / 4) /* the network's own are a multiple of four */
+#define HEAD_GROUPS ((IMAGE_MAP / 4 + 255) / 256)
+#define HEAD_COLUMNS (IMAGE_COLUMNS / 4)
 
 __kernel void block_head(__global const uint *restrict full, __global const long *restrict sums,
                          __global const float *restrict folded, __global float4 *restrict output, uint rows) {
@@ -974,7 +976,7 @@ __kernel void block_head(__global const uint *restrict full, __global const long
   const uint pixel = own / HEAD_COLUMNS * (COLUMNS / 4) + own % HEAD_COLUMNS;
   if (item < COUT) norms[item] = norm_of(sums + 2 * (n * COUT + item), OWN_MAP);
   barrier(CLK_LOCAL_MEM_FENCE);
-  if (own >= OWN_MAP / 4) return;
+  if (own >= IMAGE_MAP / 4) return;
   float4 total = (float4)(folded[COUT]);
   UNROLL for (uint c = 0u; c < COUT; c += 2) {
     float4 even, odd;
@@ -989,6 +991,6 @@ __kernel void block_head(__global const uint *restrict full, __global const long
     total += folded[c] * fmax(even * norms[c].x + norms[c].y, 0.0f);
     total += folded[c + 1] * fmax(odd * norms[c + 1].x + norms[c + 1].y, 0.0f);
   }
-  output[n * (OWN_MAP / 4) + own] = total;
+  output[n * (IMAGE_MAP / 4) + own] = total;
 }
 #endif

@@ -40,6 +40,8 @@
 
 #define MAP (ROWS * COLUMNS)
 #define OWN_MAP (OWN_ROWS * OWN_COLUMNS)
+#define IMAGE_COLUMNS ((OWN_COLUMNS + 3) / 4 * 4) /* as in block.cl */
+#define IMAGE_MAP (OWN_ROWS * IMAGE_COLUMNS)
 #define HALF_MAP (HALF_ROWS * HALF_COLUMNS)
 #define PLANE_CHANNELS (PRECISION == 2 ? 2 : 1)
 #define ALL_PLANES (CHANNELS / PLANE_CHANNELS)
@@ -269,7 +271,7 @@ block_head_back(__global const float *restrict output_gradient, __global const f
   for (uint i = (uint)get_local_id(0); i < MAP; i += GROUP) {
     uint y = i / COLUMNS, x = i % COLUMNS;
     bool inside = y < OWN_ROWS && x < OWN_COLUMNS;
-    float given = inside ? output_gradient[n * OWN_MAP + y * OWN_COLUMNS + x] * scale : 0.0f;
+    float given = inside ? output_gradient[n * IMAGE_MAP + y * IMAGE_COLUMNS + x] * scale : 0.0f;
     float2 raw_value = read_word(raw_output[start + i]);
     uint word = make_word(given * weight);
     gradient[start + i] = word;
@@ -329,7 +331,7 @@ INLINE void load_window(__global const float *image, int y, int x, float window[
   UNROLL for (int r = 0; r < 3; r++) {
     int row = y + r - 1;
     bool inside = row >= 0 && row < OWN_ROWS && x < OWN_COLUMNS;
-    __global const float *from = image + row * OWN_COLUMNS + x;
+    __global const float *from = image + row * IMAGE_COLUMNS + x;
     float4 four = inside ? *(__global const float4 *)from : (float4)(0.0f);
     window[r][0] = inside && x > 0 ? from[-1] : 0.0f;
     window[r][1] = four.x, window[r][2] = four.y, window[r][3] = four.z, window[r][4] = four.w;
@@ -363,7 +365,7 @@ block_weights_image(__global const float *restrict image, __global const uint *r
     uint given_words[4] = {given4.x, given4.y, given4.z, given4.w}, raw_words[4] = {raw4.x, raw4.y, raw4.z, raw4.w};
     float window[TAKEN][3][6];
     UNROLL for (int in = 0; in < TAKEN; in++)
-      load_window(image + (n * INPUTS + first + in) * OWN_MAP, (int)(4 * i / COLUMNS), (int)(4 * i % COLUMNS), window[in]);
+      load_window(image + (n * INPUTS + first + in) * IMAGE_MAP, (int)(4 * i / COLUMNS), (int)(4 * i % COLUMNS), window[in]);
     UNROLL for (int j = 0; j < 4; j++) {
       float2 given = read_word(given_words[j]), raw_value = read_word(raw_words[j]);
       if (!NORMED) given.x = back_norm(given.x, raw_value.x, even);
@@ -403,9 +405,9 @@ __kernel void block_image_gradient(__global const uint *restrict gradient, __glo
                                    __global const long *restrict sums, __global const long *restrict back,
                                    __global const float *restrict weight, __global float *restrict image_gradient,
                                    float factor, uint rows) {
-  uint row = (uint)get_global_id(0), n = row / (OWN_MAP / 4), place = row % (OWN_MAP / 4) * 4;
+  uint row = (uint)get_global_id(0), n = row / (IMAGE_MAP / 4), place = row % (IMAGE_MAP / 4) * 4;
   if (row >= rows) return;
-  int top = (int)(place / OWN_COLUMNS) - 1, left = (int)(place % OWN_COLUMNS) - 1;
+  int top = (int)(place / IMAGE_COLUMNS) - 1, left = (int)(place % IMAGE_COLUMNS) - 1;
   float4 sum[INPUTS];
   UNROLL for (int in = 0; in < INPUTS; in++) sum[in] = (float4)(0.0f);
   for (uint plane = 0u; plane < ALL_PLANES && plane * PLANE_CHANNELS < OWN; plane++) {
@@ -438,7 +440,7 @@ __kernel void block_image_gradient(__global const uint *restrict gradient, __glo
     }
   }
   UNROLL for (int in = 0; in < INPUTS; in++)
-    vstore4(factor * sum[in], (n * INPUTS + in) * (OWN_MAP / 4) + place / 4, image_gradient);
+    vstore4(factor * sum[in], (n * INPUTS + in) * (IMAGE_MAP / 4) + place / 4, image_gradient);
 }
 
 /* Adds the parts of a weights' gradient in their order, `each` of `parts` for a shard, whose gradient is `stride` after

@@ -1,5 +1,6 @@
 /* Backward through the fused blocks: data gradients by the forward kernel with turned weights, weights'
  * gradients by block_weights, and what stands between blocks by block_merge.cl. */
+#include "engine/base/round.h"
 #include "engine/fused/block_plan.h"
 
 #include <math.h>
@@ -442,6 +443,8 @@ void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient
   const struct graph_cut cut = graph_cut(blocks->graph, images);
   float scale = ldexpf(1, ilogb(wanted_scale)), factor = blocks->factor = 1 / scale;
   device_fill(blocks->device, blocks->backs, 0, blocks->sums_bytes, 0);
+  input = block_frame_in(blocks, input, blocks->frame.input, blocks->layer[0].own_in, images);
+  output_gradient = block_frame_in(blocks, output_gradient, blocks->frame.gradient, 1, images);
   if (blocks->end == END_MAPS) take_maps_gradient(blocks, output_gradient, scale, images);
   for (int l = blocks->layers - 1; l >= 0; l--) {
     const struct block_layer *layer = &blocks->layer[l];
@@ -461,9 +464,12 @@ void blocks_input_gradient(struct blocks *blocks, cl_mem input_gradient, size_t 
   const struct block_layer *layer = &blocks->layer[0];
   REQUIRE(blocks->input_gradient && layer->source == SOURCE_IMAGE,
           "these blocks give no gradient of their input");
+  cl_mem framed = blocks->frame.input_gradient;
   kernel_variant_run(
-      blocks->kernels, &blocks->image_gradient, images * (size_t)(layer->own_rows * layer->own_columns) / 4,
+      blocks->kernels, &blocks->image_gradient,
+      images * (size_t)layer->own_rows * divide_up((size_t)layer->own_columns, 4),
       ARGS(words(ARG_IN, layer->gradient), words(ARG_IN, layer->full), sums(ARG_IN, layer->sums),
            sums(ARG_IN, layer->back), block_parameter(blocks, layer->conv, false),
-           floats(ARG_OUT, input_gradient), arg_f32(blocks->factor)));
+           floats(ARG_OUT, block_frame_to(blocks, input_gradient, framed)), arg_f32(blocks->factor)));
+  block_frame_out(blocks, input_gradient, framed, layer->own_in, images);
 }

@@ -32,23 +32,24 @@ static int take_full(struct blocks *blocks, int i) {
   return l;
 }
 
+/* The image that a layer takes, perhaps padded, or NULL. */
+static const struct node *image_of(const struct graph *graph, int from) {
+  const struct node *node = block_node(graph, is_op(graph, from, &op_pad) ? input_of(graph, from, 0) : from);
+  return node->op ? NULL : node;
+}
+
 static bool find_source(struct blocks *blocks, struct block_layer *layer, struct error *error) {
   const struct graph *graph = blocks->graph;
   int from = input_of(graph, layer->conv, 0);
-  const struct node *node = block_node(graph, from);
+  const struct node *image = image_of(graph, from);
   layer->first = layer->second = -1;
-  if (!node->op) {
+  if (image) {
     layer->source = SOURCE_IMAGE;
     layer->in = layer->own_in;
     return layer->in <= INPUTS_MOST ? true
                                     : fail(error, "input %s has %d channels; the fused path takes one to %d",
-                                           node->name, layer->in, INPUTS_MOST);
+                                           image->name, layer->in, INPUTS_MOST);
   }
-  if (is_op(graph, from, &op_pad))
-    return fail(
-        error,
-        "images are padded to %dx%d pixels for poolings to halve; the fused path takes sizes that need none",
-        node->shape.height, node->shape.width);
   layer->source = SOURCE_BLOCK;
   if (is_op(graph, from, &op_pool)) {
     int relu = input_of(graph, from, 0);
@@ -83,9 +84,6 @@ static bool check_layer(const struct blocks *blocks, const struct block_layer *l
     return fail(error,
                 "%s has %d to %d channels; where blocks are joined the fused path takes multiples of 16",
                 name, layer->own_in, layer->own_out);
-  if (layer->source == SOURCE_IMAGE && layer->own_columns % 4)
-    return fail(error, "%s works on %dx%d pixels; of images the fused path takes columns in multiples of 4",
-                name, layer->own_rows, layer->own_columns);
   return true;
 }
 
@@ -134,7 +132,7 @@ static bool find_maps(struct blocks *blocks, struct error *error) {
                                           "nor in a pooled block");
 }
 
-/* The last three nodes: 1x1 convolutions from the last block to one channel. */
+/* The last three nodes: 1x1 convolutions from the last block to one channel, of which what was padded is cut. */
 static bool find_tail(struct blocks *blocks, struct error *error) {
   const struct graph *graph = blocks->graph;
   for (int k = 0; k < 3; k++) {
@@ -145,7 +143,8 @@ static bool find_tail(struct blocks *blocks, struct error *error) {
     if (!good) return find_maps(blocks, error);
     blocks->tail[k] = i;
   }
-  int last = take_full(blocks, input_of(graph, blocks->tail[0], 0));
+  int from = input_of(graph, blocks->tail[0], 0);
+  int last = take_full(blocks, is_op(graph, from, &op_crop) ? input_of(graph, from, 0) : from);
   if (blocks->layer[blocks->layers - 1].own_out % 16)
     return fail(error, "the last block has %d channels; the fused path takes a multiple of 16 there",
                 blocks->layer[blocks->layers - 1].own_out);
@@ -168,7 +167,7 @@ bool block_find(struct blocks *blocks, struct error *error) {
                 "%s has no matrix instructions that the fused path knows: NVIDIA's, or AMD's of gfx11 in "
                 "waves of 32",
                 blocks->device->facts.name);
-  return find_layers(blocks, error) && find_tail(blocks, error) && check_pools(blocks, error);
+  return find_layers(blocks, error) && find_tail(blocks, error) && check_pools(blocks, error) && block_frame_find(blocks, error);
 }
 
 bool blocks_fit(const struct graph *graph, const struct device *device, struct error *error) {

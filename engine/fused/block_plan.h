@@ -61,6 +61,14 @@ struct block_pass {
   cl_mem sums, full[LAYERS_MOST], pooled[LAYERS_MOST], piece[LAYERS_MOST];
 };
 
+/* Images whose rows are no multiple of 4 long, or which the network pads: copies with zeros around them, of the rows and
+ * columns that the kernels read and write. */
+struct block_frame {
+  bool used;
+  int rows, columns, own_rows, own_columns, top, left; /* of the copy, of the caller's image, where that stands in it */
+  cl_mem input, output, gradient, input_gradient;      /* the last two to train */
+};
+
 struct blocks {
   struct arena *arena;
   struct graph *graph;
@@ -73,6 +81,7 @@ struct blocks {
   int layers;
   struct block_pass *pass;
   size_t passes;
+  struct block_frame frame;
   enum block_end end;
   int tail[3]; /* END_IMAGE: the 1x1 convolutions */
   struct kernel_variant fold, head /* or block_maps */, pack;
@@ -91,6 +100,16 @@ struct blocks {
 const struct node *block_node(const struct graph *graph, int i);
 /* Fills the layers and the end from the graph; refuses what is not of the kind. */
 bool block_find(struct blocks *blocks, struct error *error);
+
+/* block_frame.c */
+bool block_frame_find(struct blocks *blocks, struct error *error);
+size_t block_frame_bytes(const struct blocks *blocks);
+bool block_frame_open(struct blocks *blocks, struct error *error);
+void block_frame_close(struct blocks *blocks);
+/* The caller's image, or its copy `into` the frame; and where the kernels write an image, which then comes back. */
+cl_mem block_frame_in(struct blocks *blocks, cl_mem image, cl_mem into, int channels, size_t images);
+cl_mem block_frame_to(const struct blocks *blocks, cl_mem image, cl_mem from);
+void block_frame_out(struct blocks *blocks, cl_mem image, cl_mem from, int channels, size_t images);
 
 /* block_size.c */
 struct block_extent {

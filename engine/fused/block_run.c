@@ -276,7 +276,7 @@ bool blocks_open(struct blocks **out, struct graph *graph, struct device *device
   blocks->kernels = kernels;
   bool good = block_size(blocks, error);
   for (int l = 0; good && l < blocks->layers; l++) good = open_layer(blocks, &blocks->layer[l], error);
-  good = good && open_packed(blocks, error) && open_passes(blocks, error) && open_head(blocks, error) &&
+  good = good && block_frame_open(blocks, error) && open_packed(blocks, error) && open_passes(blocks, error) && open_head(blocks, error) &&
          (!setup->train || block_back_open(blocks, error));
   if (!good) {
     blocks_close(blocks);
@@ -307,6 +307,7 @@ void blocks_close(struct blocks *blocks) {
   if (blocks->folded)
     device_release(device, blocks->folded, 4 * ((size_t)blocks->layer[blocks->layers - 1].out + 1));
   device_release(device, blocks->nothing, 16);
+  block_frame_close(blocks);
   arena_close(blocks->arena);
 }
 
@@ -395,14 +396,16 @@ void blocks_forward_part(struct blocks *blocks, cl_mem input, size_t place, cl_m
 
 void blocks_forward(struct blocks *blocks, cl_mem input, cl_mem output, size_t images) {
   const struct block_layer *last = &blocks->layer[blocks->layers - 1];
-  run_layers(blocks, input, 0, images);
+  const struct block_frame *frame = &blocks->frame;
+  run_layers(blocks, block_frame_in(blocks, input, frame->input, blocks->layer[0].own_in, images), 0, images);
   if (blocks->end == END_MAPS) {
     blocks_maps(blocks, output, 0, images);
     return;
   }
-  size_t groups = images * round_up((size_t)(last->own_rows * last->own_columns), 1024) / 1024;
+  size_t groups = images * round_up((size_t)last->own_rows * round_up((size_t)last->own_columns, 4), 1024) / 1024;
   kernel_variant_run(blocks->kernels, &blocks->head, groups,
                      ARGS(words(ARG_IN, last->full), arg_buffer(ARG_IN, ELEMENT_I64, last->sums),
                           arg_buffer(ARG_IN, ELEMENT_F32, blocks->folded),
-                          arg_buffer(ARG_OUT, ELEMENT_F128, output)));
+                          arg_buffer(ARG_OUT, ELEMENT_F128, block_frame_to(blocks, output, frame->output))));
+  block_frame_out(blocks, output, frame->output, 1, images);
 }

@@ -97,7 +97,7 @@ bool block_size(struct blocks *blocks, struct error *error) {
 
 /* Bytes of what all passes share, and of one pass. */
 static size_t shared_bytes(const struct blocks *blocks) {
-  size_t bytes = blocks->packed_bytes;
+  size_t bytes = blocks->packed_bytes + block_frame_bytes(blocks);
   if (!blocks->train) return bytes;
   for (int l = 0; l < blocks->layers; l++)
     bytes += blocks->layer[l].gradient_bytes + blocks->layer[l].given_bytes;
