@@ -686,7 +686,7 @@ static const struct kernel_desc rows[] = {
      {IN(C64, "right", ENV, HW), INOUT(C64, "product", ENV, HW), INOUT(C64, "direction", ENV, HW),
       INOUT(C64, "solution", ENV, HW), INOUT(C64, "residual", ENV, HW), INOUT(C64, "side", ENV, HW),
       INOUT(C64, "split", ENV, CHW), INOUT(C64, "dual", ENV, CHW), IN(C64, "parts", ENV, W), INOUT(F128, "values", ENV, ONE),
-      INOUT(F128, "counts", ENV, ONE), VALUE(U32, "height"), VALUE(U32, "width"), VALUE(F32, "rho"),
+      INOUT(F128, "counts", ENV, ONE), VALUE(U32, "sets"), VALUE(U32, "height"), VALUE(U32, "width"), VALUE(F32, "rho"),
       VALUE(U32, "iterations"), VALUE(U32, "blocks")},
      solve_total_reference, solve_total_prepare, NULL, 1e-5},
     {"total_scan", "total.cl", "total variation of a scan, from first to last", LAUNCH_GROUP, 0,

@@ -439,8 +439,9 @@ typedef struct {
   uint here, left, up, after, below; /* places of a pixel and its neighbours, around the edges */
 } around;
 
+/* Images of several sets of maps follow each other. */
 INLINE around around_of(uint i, uint height, uint width) {
-  uint y = i / width, x = i - y * width;
+  uint line = i / width, x = i - line * width, y = line % height;
   around place = {i, x ? i - 1u : i + width - 1u, y ? i - width : i + (height - 1u) * width,
                   x + 1u < width ? i + 1u : i + 1u - width, y + 1u < height ? i + width : i - (height - 1u) * width};
   return place;
@@ -458,10 +459,9 @@ INLINE float2 divergence(__global const float2 *split, __global const float2 *du
   return along + down;
 }
 
-/* split and dual of the differences of x, over-relaxed; shrinks both axes together. */
+/* split and dual of the differences of x, over-relaxed; shrinks both axes together, and every set's image for itself. */
 INLINE void split_round(__global const float2 *x, __global float2 *split, __global float2 *dual, float threshold,
-                        uint height, uint width) {
-  uint pixels = height * width;
+                        uint pixels, uint height, uint width) {
   UNDER_WAY
   for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
     around at = around_of(i, height, width);
@@ -478,10 +478,10 @@ INLINE void split_round(__global const float2 *x, __global float2 *split, __glob
 
 /* A step of conjugate gradients; returns the square of the residual. Every item of the group must call it. */
 INLINE float total_step(__global const float2 *q, __global const float2 *p, __global float2 *x, __global float2 *r, float step,
-                        float rho, uint height, uint width, __local float *scratch) {
+                        float rho, uint pixels, uint height, uint width, __local float *scratch) {
   float sum = 0.0f;
   UNDER_WAY
-  for (uint i = (uint)get_local_id(0); i < height * width; i += GROUP) {
+  for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
     float2 rest = r[i] - step * (q[i] + rho * laplacian(p, around_of(i, height, width)));
     x[i] += step * p[i];
     r[i] = rest;
@@ -491,11 +491,11 @@ INLINE float total_step(__global const float2 *q, __global const float2 *p, __gl
 }
 
 /* <p, (A^H A + rho G^H G) p>, q = A^H A p. Every item of the group must call it. */
-INLINE float total_along(__global const float2 *q, __global const float2 *p, float rho, uint height, uint width,
+INLINE float total_along(__global const float2 *q, __global const float2 *p, float rho, uint pixels, uint height, uint width,
                          __local float *scratch) {
   float sum = 0.0f;
   UNDER_WAY
-  for (uint i = (uint)get_local_id(0); i < height * width; i += GROUP) {
+  for (uint i = (uint)get_local_id(0); i < pixels; i += GROUP) {
     float2 a = p[i], b = q[i] + rho * laplacian(p, around_of(i, height, width));
     sum += a.x * b.x + a.y * b.y;
   }
@@ -505,16 +505,16 @@ INLINE float total_along(__global const float2 *q, __global const float2 *p, flo
 /* A step for (A^H A + rho G^H G) x = side, side = right + rho G^H (split - dual). A round of them ends after INNER_STEPS, or
  * where the residual is small against the side; then split and dual are those of x, and the residual, the first direction,
  * goes on with the new side. A scan ends with the round in which it has taken more than `iterations` steps. product, parts, blocks:
- * solve_conjugate. */
+ * solve_conjugate. sets: images of a scan, one after the other. */
 GROUP_OF_SCAN solve_total(__global const float2 *restrict right, __global float2 *restrict product,
                           __global float2 *restrict direction, __global float2 *restrict solution,
                           __global float2 *restrict residual, __global float2 *restrict side,
                           __global float2 *restrict split, __global float2 *restrict dual,
                           __global const float2 *restrict parts, __global float4 *restrict values,
-                          __global float4 *restrict counts, uint height, uint width, float rho, uint iterations,
-                          uint blocks, uint rows) {
+                          __global float4 *restrict counts, uint sets, uint height, uint width, float rho,
+                          uint iterations, uint blocks, uint rows) {
   __local float scratch[GROUP];
-  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), pixels = height * width;
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), pixels = sets * height * width;
   if (row >= rows) return;
   size_t start = (size_t)row * pixels;
   __global float2 *q = product + start, *p = direction + start, *x = solution + start, *r = residual + start;
@@ -522,8 +522,8 @@ GROUP_OF_SCAN solve_total(__global const float2 *restrict right, __global float2
   float4 value = values[row], count = counts[row];
   if (count.w > 0.0f) return;
   float along = blocks ? along_of(parts + (size_t)row * blocks, blocks, rho, scratch)
-                       : total_along(q, p, rho, height, width, scratch);
-  float sum = total_step(q, p, x, r, step_of(value.x, along), rho, height, width, scratch), turn = sum / value.x;
+                       : total_along(q, p, rho, pixels, height, width, scratch);
+  float sum = total_step(q, p, x, r, step_of(value.x, along), rho, pixels, height, width, scratch), turn = sum / value.x;
   barrier(CLK_GLOBAL_MEM_FENCE);
   count += (float4)(1.0f, 1.0f, 0.0f, 0.0f);
   value.x = sum;
@@ -535,7 +535,7 @@ GROUP_OF_SCAN solve_total(__global const float2 *restrict right, __global float2
   }
   if (ends && count.w == 0.0f) {
     float whole = 0.0f;
-    split_round(x, z, u, value.z, height, width);
+    split_round(x, z, u, value.z, pixels, height, width);
     barrier(CLK_GLOBAL_MEM_FENCE);
     sum = 0.0f;
     UNDER_WAY

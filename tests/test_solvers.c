@@ -428,6 +428,7 @@ static void two_sets_are_those_of_bart(void **state) {
   for (uint32_t geometry = 0; geometry < 3; geometry++) {
     compare_sets(*state, &folder, geometry, RECONSTRUCT_CG_SENSE, "-w 1 -l2 -r 0.01 -i 40");
     compare_sets(*state, &folder, geometry, RECONSTRUCT_WAVELET, "-n -R W:7:0:0.01 -i 40");
+    compare_sets(*state, &folder, geometry, RECONSTRUCT_TV, "-R T:7:0:0.01 -i 40");
   }
   support_close_folder(&folder);
 }

@@ -51,16 +51,23 @@ static bool check_coils(const struct options *options, struct error *error) {
 /* Several sets are ESPIRiT's; what takes one is refused. */
 static bool check_sets(const struct options *options, struct error *error) {
   uint32_t method = options->reconstruct.method, maps = options->coils.maps;
-  const char *other = maps != MAPS_PRESCAN && maps != MAPS_ACQUIRED ? "coils.maps none, file or ones, and ESPIRiT alone makes two sets"
-                      : method == RECONSTRUCT_TV                   ? "reconstruct.method tv, which takes one"
-                      : method == RECONSTRUCT_VARNET && options->varnet.sense == SENSE_MAPS ? "varnet.sense maps, which takes one"
-                      : options->reconstruct.compensate                ? "reconstruct.compensate true, which takes one"
-                      : options->reconstruct.input == GIVEN_MAPS       ? "reconstruct.input maps, which gives one"
-                                                                       : NULL;
-  if (options->coils.sets == 1 || !other) return true;
-  return fail_usage(error, "coils.sets is %u, and %s; set coils.sets to 1, or the other to what takes two (coils.maps prescan or "
-                           "acquired; reconstruct.method zero_filled, cg_sense or wavelet)",
-                    options->coils.sets, other);
+  const char *other =
+      method == RECONSTRUCT_VARNET && options->varnet.sense == SENSE_MAPS
+          ? "varnet.sense maps: the variational network makes one image, which coils see through one set"
+      : options->reconstruct.compensate          ? "reconstruct.compensate true, which takes one"
+      : options->reconstruct.input == GIVEN_MAPS ? "reconstruct.input maps, which gives one"
+                                                 : NULL;
+  if (options->coils.sets == 1) return true;
+  if (maps != MAPS_PRESCAN && maps != MAPS_ACQUIRED)
+    return fail_usage(error, "coils.sets is %u, and coils.maps %s; set coils.maps to prescan or acquired, which make two sets, or "
+                             "coils.sets to 1",
+                      options->coils.sets,
+                      maps == MAPS_FILE   ? "file, whose dataset sensitivity_maps is one set"
+                      : maps == MAPS_ONES ? "ones, which is one set"
+                                          : "none");
+  return !other || fail_usage(error, "coils.sets is %u, and %s; set coils.sets to 1, or the other to what takes two "
+                                     "(reconstruct.method zero_filled, cg_sense, tv or wavelet)",
+                              options->coils.sets, other);
 }
 
 bool maps_check(const struct options *options, size_t coils, component_set columns, struct error *error) {

@@ -507,8 +507,9 @@ static void run_total(struct world *world, const struct simulation *simulation) 
                   SOLVE_INOUT(solver, SPLIT), SOLVE_INOUT(solver, DUAL),
                   SOLVE_IN(solver, PARTS),
                   solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_VALUES),
-                  solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_COUNTS), arg_u32((uint32_t)solver->height),
-                  arg_u32((uint32_t)solver->width), arg_f32((float)solver->options->reconstruct.rho),
+                  solve_arg(solver, ARG_INOUT, ELEMENT_F128, SOLVE_COUNTS), arg_u32((uint32_t)solver->sets),
+                  arg_u32((uint32_t)solver->height), arg_u32((uint32_t)solver->width),
+                  arg_f32((float)solver->options->reconstruct.rho),
                   arg_u32(solver->options->reconstruct.iterations), arg_u32((uint32_t)blocks_of(solver))));
 }
 

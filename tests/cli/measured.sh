@@ -43,6 +43,8 @@ tried=$((tried + 1))
 refuse 2 '--noise draws how noise comes through least squares; set reconstruct.method to cg_sense' render scene --noise
 # shellcheck disable=SC2086
 refuse 2 '--noise knows scans of lines that have an action each' render scene --noise $sense --set acquisition.geometry=points
+refuse 2 'coils.sets is 2, and coils.maps file, whose dataset sensitivity_maps is one set; set coils.maps to prescan' \
+  evaluate scene --set coils.maps=file --set coils.sets=2
 refuse 2 '--noise knows one set of maps, and coils.sets is 2' render scene --noise $sense --set coils.sets=2
 run "PG-MRI" "$l2sr" train scene --output pgmri --set train.method=pgmri --set reward.form=dense --set reward.scale=1 \
   --set learn.reconstructor=lines/reconstructor/best.h5 --set pgmri.epochs=1 --set pgmri.trajectories=2
