@@ -9,6 +9,7 @@
 #include "engine/graph/optimise.h"
 #include "kernels/kernels.h"
 #include "systems/networks/reconstructor.h"
+#include "tools/bench/roofline.h"
 
 #include <math.h>
 
@@ -199,7 +200,9 @@ bool bench_varnet(struct call *call, struct device *device, struct error *error)
   struct kernel_setup setup = {bench.shape.height, bench.shape.width, false, call_flag(call, "kernels")};
   if (!kernels_open(&bench.kernels, device, &kernel_table, &setup, error)) return false;
   bool good = time_network(&bench, error) &&
-              print_result(&bench, call_flag(call, "json"), call_flag(call, "profile"), error);
+              (call->roofline
+                   ? roofline_print(call, device, options->network.precision, bench.seconds, run_once, &bench, error)
+                   : print_result(&bench, call_flag(call, "json"), call_flag(call, "profile"), error));
   if (bench.optimiser.device) optimise_close(&bench.optimiser);
   bench_loss_close(&bench.loss);
   if (bench.network.graph) reconstructor_close(&bench.network);
