@@ -495,6 +495,21 @@ enum option_concern {
   X(benchmark, CHOICE, keep, "all", 0, 0, "all|results",                                                     \
     "what stays of a method once it is evaluated. results: no checkpoints, so that the folder stays small", CONCERNS_PLACE) \
   X(benchmark, TEXT, baseline, "", 0, 0, NULL, "method that the page compares others with; empty: the first", CONCERNS_PLACE)
+#define SEARCH_OPTIONS(X)                                                                                    \
+  X(search, LIST, linear, "", 0, 0, NULL, "keys whose numbers are tried, lowest and highest: [learn.gamma 0.8 1]", CONCERNS_PLACE) \
+  X(search, LIST, log, "", 0, 0, NULL,                                                                       \
+    "the same, of which factors are as likely, not differences: [learn.rate 1e-5 1e-2]", CONCERNS_PLACE)     \
+  X(search, LIST, integer, "", 0, 0, NULL, "the same of whole numbers: [learn.validations 5 20]", CONCERNS_PLACE) \
+  X(search, LIST, choice, "", 0, 0, NULL, "keys and the words that are tried: [learn.scans 32 64 128]", CONCERNS_PLACE) \
+  X(search, U32, trials, "50", 1, 1000, NULL, "trainings, the first of them by the scene's own values", CONCERNS_PLACE) \
+  X(search, U32, even, "8", 1, 1000, NULL,                                                                   \
+    "trials that fill the space evenly, before the others follow from what was found", CONCERNS_PLACE)       \
+  X(search, U32, limit, "0", 0, 100000000, NULL,                                                             \
+    "seconds after which a trial ends with the score that it has then; 0: never", CONCERNS_PLACE)            \
+  X(search, F64, quantile, "0.25", 0, 0.9, NULL,                                                             \
+    "a trial is stopped whose best score is below this quantile of the others' after as many seconds; 0: none is", CONCERNS_PLACE) \
+  X(search, U32, repeats, "0", 0, 100, NULL,                                                                 \
+    "at the end the best and the scene's own values are trained by so many other seeds, with data.folds on other folds, and compared", CONCERNS_PLACE)
 #define PHANTOM_OPTIONS(X)                                                                                   \
   X(phantom, U32, train, "8", 0, 100000, NULL, "volumes in train")                                           \
   X(phantom, U32, val, "2", 0, 100000, NULL, "volumes in val")                                               \
@@ -559,6 +574,7 @@ enum option_concern {
   DDQN_OPTIONS(X)                                                                                            \
   EVALUATOR_OPTIONS(X)                                                                                       \
   BENCHMARK_OPTIONS(X)                                                                                       \
+  SEARCH_OPTIONS(X)                                                                                          \
   PHANTOM_OPTIONS(X)                                                                                         \
   IMPORT_OPTIONS(X)
 
@@ -595,6 +611,7 @@ struct options {
   struct { DDQN_OPTIONS(X) } ddqn;
   struct { EVALUATOR_OPTIONS(X) } evaluator;
   struct { BENCHMARK_OPTIONS(X) } benchmark;
+  struct { SEARCH_OPTIONS(X) } search;
   struct { PHANTOM_OPTIONS(X) } phantom;
   struct { IMPORT_OPTIONS(X) } import;
 #undef X

@@ -13,7 +13,8 @@ enum random_stream {
   STREAM_MOVE = 7,    /* how slices are moved */
   STREAM_COILS = 8,   /* phase and noise of simulated coils (kernels/coil.cl) */
   STREAM_SHIFT = 12,  /* how the wavelets of a reconstruction are moved */
-  STREAM_REPLAY = 14  /* rows that are drawn from a replay */
+  STREAM_REPLAY = 14, /* rows that are drawn from a replay */
+  STREAM_SEARCH = 15  /* settings that a search tries */
 };
 
 #endif

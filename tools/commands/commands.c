@@ -11,6 +11,7 @@
   X(models)                                                                                                  \
   X(train)                                                                                                   \
   X(sweep)                                                                                                   \
+  X(search)                                                                                                  \
   X(replay)                                                                                                  \
   X(evaluate)                                                                                                \
   X(benchmark)                                                                                               \

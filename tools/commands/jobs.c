@@ -9,7 +9,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { STOP_NAPS = 600 /* of 5 ms, until a process is killed that does not end */ };
 
 void job_add(struct job *job, const char *word) {
   REQUIRE(job->words < JOB_WORDS, "a command of more than %d words", JOB_WORDS);
@@ -57,7 +60,12 @@ bool job_ended(struct job *job) {
   return has_ended(job, WNOHANG);
 }
 
+/* It is asked first, so that it removes what it has half written. */
 void job_stop(struct job *job) {
+  static const struct timespec nap = {.tv_nsec = 5000000};
+  if (!job->process) return;
+  kill(job->process, SIGTERM);
+  for (int i = 0; i < STOP_NAPS && !has_ended(job, WNOHANG); i++) nanosleep(&nap, NULL);
   if (!job->process) return;
   kill(job->process, SIGKILL);
   has_ended(job, 0);

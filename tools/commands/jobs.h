@@ -25,7 +25,7 @@ void job_add(struct job *job, const char *word);
 bool job_start(struct job *job, struct error *error);
 /* Whether it has ended; does not wait. */
 bool job_ended(struct job *job);
-void job_stop(struct job *job); /* now, and waits for its end */
+void job_stop(struct job *job); /* and waits for its end, at most 3 seconds; then it is killed */
 /* The last line of its log that says something; "": there is none. */
 const char *job_last_line(const struct job *job, struct arena *arena);
 

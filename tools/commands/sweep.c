@@ -231,25 +231,13 @@ static bool train_row(struct call *call, struct device *device, struct row *row,
 
 /* ---- side by side ---------------------------------------------------------------------------------------- */
 
-/* The flags of this call that a training takes too. */
-static bool is_train_flag(const char *name) {
-  static const char *const own[] = {"set", "output", "device", "devices", "jobs", "overwrite", "json"};
-  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-    if (!strcmp(name, own[i])) return false;
-  return true;
-}
-
 /* `train SCENE ... --output FOLDER --resume` with the values of the row. */
 static const char *const *words_of(struct call *call, const struct sweep *sweep, size_t place) {
+  static const char *const own[] = {"set", "output", "device", "devices", "jobs", "overwrite", "json", NULL};
   const char **word = ARENA_NEW(call->arena, const char *, 2 * call->given_count + 2 * sweep->axes + 8);
   size_t used = 0;
   word[used++] = "train", word[used++] = call->scene;
-  for (int i = 0; i < call->given_count; i++) {
-    const struct flag *flag = call->given[i].flag;
-    if (!is_train_flag(flag->name)) continue;
-    word[used++] = arena_text(call->arena, "--%s", flag->name);
-    if (flag->value) word[used++] = call->given[i].value;
-  }
+  used += queue_flags(call, own, word + used);
   for (size_t a = 0; a < sweep->axes; a++) {
     word[used++] = "--set";
     word[used++] = arena_text(call->arena, "%s=%s", sweep->axis[a].key, value_of(sweep, place, a));
@@ -267,7 +255,7 @@ static bool train_side_by_side(struct call *call, struct sweep *sweep, const siz
     struct row *row = &sweep->rows[i];
     if (!start_trains(&row->options)) continue;
     place[count] = i;
-    job[count++] = (struct queue_job){row->name, words_of(call, sweep, i), arena_text(call->arena, "%s.log", row->folder), false};
+    job[count++] = (struct queue_job){row->name, words_of(call, sweep, i), arena_text(call->arena, "%s.log", row->folder), false, false};
   }
   log_info("training %zu combinations, %u at once on each of %zu device%s", count, each, device_count, plural(device_count));
   if (!queue_run(job, count, devices, device_count, each, error)) return false;
