@@ -151,7 +151,8 @@ INLINE float3 error_sums(pair_of_images pair) {
 #define HALO_Y (TILE_Y + 2 * RADIUS_MOST)
 #define OPEN_SCRATCH __local float scratch[GROUP];
 #define OPEN_TILES OPEN_SCRATCH __local float a[HALO_X * HALO_Y], b[HALO_X * HALO_Y], sums[MOMENTS * TILE_X * HALO_Y];
-#define SUM_MAP(...) group_sum(sum_map(__VA_ARGS__, a, b, sums), scratch)
+#define SUM_MAP(pair, radius, uniform, cover, border)                                                                    \
+  group_sum(sum_map(pair, radius, uniform, cover, border, a, b, sums), scratch)
 #define ERROR_SUMS(pair) error_sums(pair, scratch)
 
 /* Loads one tile with its halo; outside the image both are zero. */

@@ -167,8 +167,8 @@ bool roofline_print(struct call *call, struct device *device, enum block_precisi
       .call = call, .device = device, .wall = seconds, .profile = ARENA_NEW(call->arena, struct profile, 1)};
   struct kernels *kernels;
   if (!kernels_open(&kernels, device, &kernel_table, &any, error)) return false;
-  bool good = rates_measure(&measured.rates, device, kernels, precision, error) &&
-              time_passes(&measured, pass, context, error);
+  bool good = time_passes(&measured, pass, context, error) &&
+              rates_measure(&measured.rates, device, kernels, precision, error);
   kernels_close(kernels);
   if (good) (call_flag(call, "json") ? print_json : print_table)(&measured, work);
   return good && (!figure || save_figure(&measured, work, figure, error));
