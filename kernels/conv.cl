@@ -17,6 +17,190 @@ INLINE void load_window(__global const float *line, uint x, uint width, float8 *
   window[2] = (float8)(middle.s123, middle.s4567, after);
 }
 
+/* How weights lie: those of output o and input i start at o * output + i * input; backward takes the taps
+ * from the last to the first. */
+typedef struct {
+  uint output, input;
+  bool reversed;
+} weight_order;
+
+#ifdef __AVX512F__
+/* ---- a CPU with vectors of sixteen floats ---------------------------------------------------------------------------- */
+
+#define WIDE 16u    /* pixels of a vector */
+#define TALL 4u     /* lines of a block of sums in registers, of OUTPUTS channels */
+#define SPAN 64u    /* pixels of a line at a time */
+#define STRIPS (SPAN / WIDE)
+#define BLOCKS 4u   /* of outputs that an item takes */
+#define STAGED 16u  /* inputs at a time */
+#define PITCH (SPAN + WIDE)
+
+/* Lanes from `first` on that are below `end`. */
+INLINE ushort lanes_between(int first, int end) {
+  uint below_end = (1u << clamp(end, 0, 16)) - 1u, below_first = (1u << clamp(first, 0, 16)) - 1u;
+  return (ushort)(below_end & ~below_first);
+}
+
+/* What other lanes stand for is not touched. */
+INLINE float16 load_lanes(__global const float *from, ushort lanes) {
+  return __builtin_ia32_loadups512_mask((const float *)(size_t)from, (float16)0.0f, lanes);
+}
+INLINE void store_lanes(__global float *to, ushort lanes, float16 value) {
+  __builtin_ia32_storeups512_mask((float *)(size_t)to, value, lanes);
+}
+
+/* Copies lines of a plane from pixel x on, with zeros outside: [line][pitch], the first pixel that before x, the first line
+ * that before y. */
+INLINE void stage_lines(__global const float *plane, uint y, uint lines, uint x, uint height, uint width, uint pitch,
+                        float16 *staged) {
+  uint span = min(pitch, (width - x + 2u + WIDE - 1u) / WIDE * WIDE);
+  for (uint k = 0u; k < span; k += WIDE) {
+    int first = 1 - (int)(x + k);
+    ushort inside = lanes_between(first, first + (int)width);
+    __global const float *from = plane + (int)(y * width + x + k) - (int)width - 1;
+    for (uint l = 0u; l < lines; l++, from += width) /* the line before the first wraps */
+      staged[(l * pitch + k) / WIDE] = load_lanes(from, y + l - 1u < height ? inside : 0);
+  }
+}
+
+/* Sixteen staged pixels; where `apart` is not 0, eight and eight of the line so much further down. */
+INLINE float16 staged_wide(const float *from, uint apart) {
+  return apart ? (float16)(vload8(0, from), vload8(0, from + apart)) : vload16(0, from);
+}
+
+/* An item takes BLOCKS * OUTPUTS channels of TALL lines. Where a line has at most half a vector's pixels, it takes twice the
+ * lines: the upper half of a vector is the line `below` the lower half's. `below` is 0 elsewhere. */
+typedef struct {
+  uint image, output, y, below;
+} wide_block;
+
+/* The block of an item; false: there are no more. `rows` is the number of tiles. */
+INLINE bool find_block(uint item, uint outputs, uint height, uint width, uint rows, wide_block *at) {
+  uint tiles = (outputs + OUTPUTS - 1u) / OUTPUTS, blocks = (tiles + BLOCKS - 1u) / BLOCKS;
+  uint images = rows / (tiles * ((height + LINES - 1u) / LINES) * ((width + STRIP - 1u) / STRIP));
+  at->below = width <= STRIP ? TALL : 0u;
+  uint tall = TALL + at->below, groups = (height + tall - 1u) / tall;
+  at->y = item % groups * tall;
+  item /= groups;
+  at->output = item % blocks * BLOCKS * OUTPUTS;
+  at->image = item / blocks;
+  return at->image < images;
+}
+
+/* Adds staged inputs to the sums of OUTPUTS channels: sum[output][line]. */
+INLINE void add_staged(const float *staged, __global const float *weight, weight_order order, uint last, uint count,
+                       uint size, bool halves, float16 sum[OUTPUTS][TALL]) {
+  const uint pitch = halves ? WIDE : PITCH, apart = halves ? TALL * WIDE : 0u;
+  for (uint i = 0u; i < count; i++, staged += (TALL + 2u) * PITCH, weight += order.input) {
+    if (size != 3u) {
+#pragma unroll
+      for (uint l = 0u; l < TALL; l++)
+#pragma unroll
+        for (uint o = 0u; o < OUTPUTS; o++)
+          sum[o][l] = fma((float16)weight[min(o, last) * order.output], staged_wide(staged + (l + 1u) * pitch + 1u, apart),
+                          sum[o][l]);
+      continue;
+    }
+#pragma unroll
+    for (uint t = 0u; t < 9u; t++) {
+      float16 line[TALL];
+#pragma unroll
+      for (uint l = 0u; l < TALL; l++) line[l] = staged_wide(staged + (l + t / 3u) * pitch + t % 3u, apart);
+#pragma unroll
+      for (uint o = 0u; o < OUTPUTS; o++) {
+        float16 tap = (float16)weight[min(o, last) * order.output + (order.reversed ? 8u - t : t)];
+#pragma unroll
+        for (uint l = 0u; l < TALL; l++) sum[o][l] = fma(tap, line[l], sum[o][l]);
+      }
+    }
+  }
+}
+
+/* The sums of a span of a block: [block of channels][strip][channel][line]. `bias` NULL: they start from 0. */
+INLINE void convolve_wide(__global const float *input, __global const float *weight, __global const float *bias,
+                          weight_order order, wide_block at, uint x, uint inputs, uint outputs, uint height, uint width,
+                          uint size, float16 *sums) {
+  float16 staged[STAGED * (TALL + 2u) * PITCH / WIDE];
+  uint blocks = min(BLOCKS, (outputs - at.output + OUTPUTS - 1u) / OUTPUTS);
+  uint strips = min(STRIPS, (width - x + WIDE - 1u) / WIDE);
+  for (uint i = 0u; i < inputs; i += STAGED) {
+    uint count = min(STAGED, inputs - i);
+    for (uint k = 0u; k < count; k++)
+      stage_lines(input + (at.image * inputs + i + k) * height * width, at.y, TALL + 2u + at.below, x, height, width,
+                  at.below ? WIDE : PITCH, staged + k * (TALL + 2u) * PITCH / WIDE);
+    for (uint b = 0u; b < blocks; b++)
+      for (uint s = 0u; s < strips; s++) {
+        uint output = at.output + b * OUTPUTS, last = outputs - 1u - output;
+        __global const float *taps = weight + output * order.output + i * order.input;
+        float16 *kept = sums + (b * STRIPS + s) * OUTPUTS * TALL, sum[OUTPUTS][TALL];
+#pragma unroll
+        for (uint o = 0u; o < OUTPUTS; o++)
+#pragma unroll
+          for (uint l = 0u; l < TALL; l++)
+            sum[o][l] = i ? kept[o * TALL + l] : (float16)(bias ? bias[output + min(o, last)] : 0.0f);
+        if (at.below)
+          add_staged((const float *)staged, taps, order, last, count, size, true, sum);
+        else
+          add_staged((const float *)(staged + s), taps, order, last, count, size, false, sum);
+#pragma unroll
+        for (uint o = 0u; o < OUTPUTS; o++)
+#pragma unroll
+          for (uint l = 0u; l < TALL; l++) kept[o * TALL + l] = sum[o][l];
+      }
+  }
+}
+
+INLINE void store_strip(__global float *to, ushort lanes, float16 value, uint add) {
+  store_lanes(to, lanes, add ? load_lanes(to, lanes) + value : value);
+}
+
+/* Stores the sums of a span of a block, or adds them to what is there. */
+INLINE void store_block(__global float *planes, wide_block at, uint x, uint outputs, uint height, uint width, uint add,
+                        const float16 *sums) {
+  for (uint o = 0u; o < min(BLOCKS * OUTPUTS, outputs - at.output); o++)
+    for (uint l = 0u; l < min(TALL, height - at.y); l++) {
+      __global float *line = planes + (o * height + at.y + l) * width;
+      const float16 *from = sums + o / OUTPUTS * STRIPS * OUTPUTS * TALL + o % OUTPUTS * TALL + l;
+      for (uint to = x; to < min(x + SPAN, width); to += WIDE, from += OUTPUTS * TALL) {
+        ushort lanes = lanes_between(0, (int)(width - to));
+        store_strip(line + to, lanes, *from, add);
+        if (at.below && at.y + l + at.below < height)
+          store_strip(line + at.below * width, lanes, (float16)(from->hi, from->hi), add);
+      }
+    }
+}
+
+__kernel void conv_forward(__global const float *restrict input, __global const float *restrict weight,
+                           __global const float *restrict bias, __global float *restrict output, uint inputs,
+                           uint outputs, uint height, uint width, uint size, uint biased, uint rows) {
+  wide_block at;
+  float16 sums[BLOCKS * STRIPS * OUTPUTS * TALL];
+  if (!find_block((uint)get_global_id(0), outputs, height, width, rows, &at)) return;
+  weight_order order = {inputs * size * size, size * size, false};
+  __global float *planes = output + (at.image * outputs + at.output) * height * width;
+  for (uint x = 0u; x < width; x += SPAN) {
+    convolve_wide(input, weight, biased ? bias : NULL, order, at, x, inputs, outputs, height, width, size, sums);
+    store_block(planes, at, x, outputs, height, width, 0u, sums);
+  }
+}
+
+__kernel void conv_backward(__global const float *restrict output_gradient, __global const float *restrict weight,
+                            __global float *restrict input_gradient, uint inputs, uint outputs, uint height, uint width,
+                            uint size, uint add, uint rows) {
+  wide_block at;
+  float16 sums[BLOCKS * STRIPS * OUTPUTS * TALL];
+  if (!find_block((uint)get_global_id(0), inputs, height, width, rows, &at)) return;
+  weight_order order = {size * size, inputs * size * size, true};
+  __global float *planes = input_gradient + (at.image * inputs + at.output) * height * width;
+  for (uint x = 0u; x < width; x += SPAN) {
+    convolve_wide(output_gradient, weight, NULL, order, at, x, outputs, inputs, height, width, size, sums);
+    store_block(planes, at, x, inputs, height, width, add, sums);
+  }
+}
+
+#else
+/* ---- any other device ------------------------------------------------------------------------------------------------ */
+
 /* Where a work-item's tile lies. */
 typedef struct {
   uint image, output, y, x;
@@ -34,13 +218,6 @@ INLINE tile find_tile(uint row, uint outputs, uint height, uint width) {
   at.image = row / blocks;
   return at;
 }
-
-/* How weights lie: those of output o and input i start at o * output + i * input; backward takes the taps
- * from the last to the first. */
-typedef struct {
-  uint output, input;
-  bool reversed;
-} weight_order;
 
 /* Adds one input plane by 3x3 weights. taps[o]: the nine weights of output o. */
 INLINE void add_plane(__global const float *plane, __global const float *const *taps, bool reversed, tile at,
@@ -142,7 +319,110 @@ __kernel void conv_backward(__global const float *restrict output_gradient,
     }
 }
 
+#endif
+
 #define PAIR 2 /* output channels of a work-item in conv_weight */
+
+#ifdef __AVX512F__
+
+#define PAIRS 8u  /* of output channels that an item takes */
+#define LINES_MOST 16u
+
+/* What an item of conv_weight adds up: staged lines of an input, and lines of output gradients, of which the first is line y
+ * of an image. */
+typedef struct {
+  const float *staged;
+  uint y, lines, x, width, apart; /* apart: lines from a vector's lower half to its upper, 0: a vector is of one line */
+} weight_span;
+
+/* Adds a span: staged inputs times the output gradients of PAIR channels, by nine taps or by the one of 1x1. */
+INLINE void add_weights(weight_span at, __global const float *const *slope, const uint taps, const bool halves,
+                        float16 sum[PAIR][9]) {
+  const uint pitch = halves ? WIDE : PITCH;
+  for (uint l = 0u; l < (halves ? at.apart : at.lines); l++)
+    for (uint x = 0u; x < SPAN && at.x + x < at.width; x += WIDE) {
+      const float *from = at.staged + l * pitch + x;
+      ushort lanes = lanes_between(0, (int)(at.width - at.x - x)), upper = l + at.apart < at.lines ? lanes : 0;
+      float16 change[PAIR];
+#pragma unroll
+      for (uint o = 0u; o < PAIR; o++) {
+        __global const float *line = slope[o] + (at.y + l) * at.width + at.x + x;
+        change[o] = load_lanes(line, lanes);
+        if (halves) change[o].hi = load_lanes(line + at.apart * at.width, upper).lo;
+      }
+#pragma unroll
+      for (uint t = 0u; t < taps; t++) {
+        uint place = taps == 1u ? pitch + 1u : t / 3u * pitch + t % 3u;
+        float16 pixels = staged_wide(from + place, halves ? at.apart * WIDE : 0u);
+#pragma unroll
+        for (uint o = 0u; o < PAIR; o++) sum[o][t] = fma(change[o], pixels, sum[o][t]);
+      }
+    }
+}
+
+/* The same of PAIRS pairs of outputs from `output` on: sums[pair][output][tap]. */
+INLINE void add_pairs(weight_span at, __global const float *slopes, uint output, uint outputs, uint pixels, const uint taps,
+                      const bool halves, float16 *sums) {
+  for (uint p = 0u; p < PAIRS && output + p * PAIR < outputs; p++) {
+    float16 sum[PAIR][9];
+    __global const float *slope[PAIR];
+#pragma unroll
+    for (uint o = 0u; o < PAIR; o++) {
+      slope[o] = slopes + min(output + p * PAIR + o, outputs - 1u) * pixels;
+#pragma unroll
+      for (uint t = 0u; t < taps; t++) sum[o][t] = sums[(p * PAIR + o) * taps + t];
+    }
+    add_weights(at, slope, taps, halves, sum);
+#pragma unroll
+    for (uint o = 0u; o < PAIR; o++)
+#pragma unroll
+      for (uint t = 0u; t < taps; t++) sums[(p * PAIR + o) * taps + t] = sum[o][t];
+  }
+}
+
+/* Adds lines of an image from y on. */
+INLINE void add_lines(__global const float *plane, __global const float *slopes, uint y, uint lines, uint output, uint outputs,
+                      uint height, uint width, uint size, float16 *sums) {
+  float16 staged[(LINES_MOST + 2u) * PITCH / WIDE];
+  const bool halves = width <= STRIP;
+  weight_span at = {(const float *)staged, y, lines, 0u, width, halves ? (lines + 1u) / 2u : 0u};
+  for (; at.x < width; at.x += SPAN) {
+    stage_lines(plane, y, max(lines, 2u * at.apart) + 2u, at.x, height, width, halves ? WIDE : PITCH, staged);
+    if (halves && size == 3u) add_pairs(at, slopes, output, outputs, height * width, 9u, true, sums);
+    if (halves && size == 1u) add_pairs(at, slopes, output, outputs, height * width, 1u, true, sums);
+    if (!halves && size == 3u) add_pairs(at, slopes, output, outputs, height * width, 9u, false, sums);
+    if (!halves && size == 1u) add_pairs(at, slopes, output, outputs, height * width, 1u, false, sums);
+  }
+}
+
+/* Partial sums of the weights' gradients. The lines of all images, in order, are those of shards of `each` lines, the
+ * last of what is left; a shard's are cut into `parts` pieces. A row is one input channel and PAIR output channels of a
+ * piece: input channels fastest, then pairs, pieces. partial: [shard][piece][output][input][taps]. Here an item
+ * takes PAIRS pairs, and there are fewer. */
+__kernel void conv_weight(__global const float *restrict input, __global const float *restrict output_gradient,
+                          __global float *restrict partial, uint inputs, uint outputs, uint height, uint width, uint size,
+                          uint lines, uint each, uint parts, uint rows) {
+  uint pairs = (outputs + PAIR - 1u) / PAIR, groups = (pairs + PAIRS - 1u) / PAIRS, taps = size * size;
+  uint item = (uint)get_global_id(0), i = item % inputs, output = item / inputs % groups * PAIRS * PAIR;
+  uint piece = item / inputs / groups;
+  if (piece >= rows / inputs / pairs) return;
+  uint shard = piece / parts * each, count = min(each, lines - shard), part = piece % parts;
+  uint start = shard + (uint)((ulong)part * count / parts), last = shard + (uint)((ulong)(part + 1u) * count / parts);
+  float16 sums[PAIRS * PAIR * 9u];
+  for (uint k = 0u; k < PAIRS * PAIR * taps; k++) sums[k] = (float16)0.0f;
+  for (uint line = start, some; line < last; line += some) {
+    uint image = line / height, y = line % height;
+    some = min(min(height - y, last - line), LINES_MOST);
+    add_lines(input + (image * inputs + i) * height * width, output_gradient + image * outputs * height * width, y, some,
+              output, outputs, height, width, size, sums);
+  }
+  for (uint o = 0u; o < min(PAIRS * PAIR, outputs - output); o++)
+    for (uint t = 0u; t < taps; t++)
+      partial[((piece * outputs + output + o) * inputs + i) * taps + t] =
+          strip_sum(sums[o * taps + t].lo + sums[o * taps + t].hi);
+}
+
+#else
 
 /* Adds one line of the input times the output gradient's: lines y-1, y, y+1 of the input (3x3) or y (1x1)
  * meet line y of the gradient, which is what is shifted: input pixel p + dx - 1 meets p, so p meets p + 1 -
@@ -207,6 +487,8 @@ __kernel void conv_weight(__global const float *restrict input,
       if (output + o < outputs && t < taps)
         partial[((piece * outputs + output + o) * inputs + i) * taps + t] = strip_sum(sum[o][t]);
 }
+
+#endif
 
 /* Adds the sums of a shard's `parts` pieces to its gradient, which is `stride` after that of the shard before; the first
  * starts at `at`. A row is one of `count` weights of a shard. */

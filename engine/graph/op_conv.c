@@ -49,10 +49,17 @@ static void forward_conv(struct graph *graph, tensor out) {
 }
 
 /* The number of pieces that the lines of a whole batch are cut into for the weights' gradient: enough work
- * for a GPU, few enough that the partial sums stay small. Every device has the same, so that sums keep
+ * for a GPU, few enough that the partial sums stay small. Every GPU has the same, so that sums keep
  * their order. */
 static size_t wanted_parts(const struct sizes *s) {
   return divide_up(32768, s->inputs * divide_up(s->outputs, 2));
+}
+
+enum { PIECE_LINES = 16 }; /* of a CPU, which would spend its time on the sums of smaller pieces */
+
+/* Pieces of a shard of so many lines, at most. */
+static size_t most_parts(const struct graph *graph, size_t lines) {
+  return graph->device->facts.kind & CL_DEVICE_TYPE_CPU ? divide_up(lines, PIECE_LINES) : lines;
 }
 
 static size_t scratch_conv(const struct graph *graph, tensor out, size_t images) {
@@ -63,7 +70,8 @@ static size_t scratch_conv(const struct graph *graph, tensor out, size_t images)
 static void backward_weight(struct graph *graph, const struct node *node, const struct sizes *s) {
   const struct parameter *weight = &graph->parameter[node->weight];
   const struct graph_cut cut = graph_cut(graph, graph->images);
-  size_t lines = graph->images * s->height, each = cut.each * s->height, parts = graph_parts(graph, wanted_parts(s), cut.each, each);
+  size_t lines = graph->images * s->height, each = cut.each * s->height;
+  size_t parts = graph_parts(graph, wanted_parts(s), cut.each, most_parts(graph, each));
   kernel_run(graph->kernels, "conv_weight", cut.shards * parts * divide_up(s->outputs, 2) * s->inputs,
              ARGS(graph_arg(ARG_IN, graph_node(graph, node->input[0])->value),
                   graph_arg(ARG_IN, node->gradient), graph_arg(ARG_OUT, node->scratch), SIZE_ARGS(*s),
