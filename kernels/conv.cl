@@ -328,41 +328,56 @@ __kernel void conv_backward(__global const float *restrict output_gradient,
 #define PAIRS 8u  /* of output channels that an item takes */
 #define LINES_MOST 16u
 
-/* What an item of conv_weight adds up: staged lines of an input, and lines of output gradients, of which the first is line y
- * of an image. */
+/* Lines of an input, [line][shift][strip]: vectors of sixteen pixels from one before `x` on, from x on, from one after; the
+ * first line is that before y. Zeros outside. Where `apart` is not 0, the upper half of a vector is the line so much further
+ * down. */
+INLINE void stage_shifted(__global const float *plane, uint y, uint lines, uint apart, uint x, uint height, uint width,
+                          float16 *staged) {
+  for (uint k = 0u; k < 3u * STRIPS; k++) {
+    if (x + k % STRIPS * WIDE >= width) continue;
+    int first = 1 - (int)(x + k % STRIPS * WIDE + k / STRIPS);
+    ushort inside = lanes_between(first, first + (int)width);
+    __global const float *from = plane + (int)(y * width) - (int)width - first;
+    for (uint l = 0u; l < lines; l++, from += width) { /* the line before the first wraps */
+      float16 pixels = load_lanes(from, y + l - 1u < height ? inside : 0);
+      if (apart) pixels.hi = load_lanes(from + apart * width, y + l - 1u + apart < height ? inside : 0).lo;
+      staged[l * 3u * STRIPS + k] = pixels;
+    }
+  }
+}
+
+/* What an item of conv_weight adds up: staged lines of an input, and those of output gradients from line y of an image on. */
 typedef struct {
-  const float *staged;
-  uint y, lines, x, width, apart; /* apart: lines from a vector's lower half to its upper, 0: a vector is of one line */
+  const float16 *staged;
+  uint y, lines, x, width, apart;
 } weight_span;
 
 /* Adds a span: staged inputs times the output gradients of PAIR channels, by nine taps or by the one of 1x1. */
-INLINE void add_weights(weight_span at, __global const float *const *slope, const uint taps, const bool halves,
-                        float16 sum[PAIR][9]) {
-  const uint pitch = halves ? WIDE : PITCH;
-  for (uint l = 0u; l < (halves ? at.apart : at.lines); l++)
-    for (uint x = 0u; x < SPAN && at.x + x < at.width; x += WIDE) {
-      const float *from = at.staged + l * pitch + x;
-      ushort lanes = lanes_between(0, (int)(at.width - at.x - x)), upper = l + at.apart < at.lines ? lanes : 0;
+INLINE void add_weights(weight_span at, __global const float *const *slope, const uint taps, float16 sum[PAIR][9]) {
+  for (uint s = 0u; s < STRIPS && at.x + s * WIDE < at.width; s++) {
+    const uint start = at.y * at.width + at.x + s * WIDE;
+    const ushort lanes = lanes_between(0, (int)(at.width - at.x - s * WIDE));
+    for (uint l = 0u; l < (at.apart ? at.apart : at.lines); l++) {
+      const float16 *from = at.staged + l * 3u * STRIPS + s;
       float16 change[PAIR];
 #pragma unroll
       for (uint o = 0u; o < PAIR; o++) {
-        __global const float *line = slope[o] + (at.y + l) * at.width + at.x + x;
+        __global const float *line = slope[o] + start + l * at.width;
         change[o] = load_lanes(line, lanes);
-        if (halves) change[o].hi = load_lanes(line + at.apart * at.width, upper).lo;
+        if (at.apart) change[o].hi = load_lanes(line + at.apart * at.width, l + at.apart < at.lines ? lanes : 0).lo;
       }
 #pragma unroll
-      for (uint t = 0u; t < taps; t++) {
-        uint place = taps == 1u ? pitch + 1u : t / 3u * pitch + t % 3u;
-        float16 pixels = staged_wide(from + place, halves ? at.apart * WIDE : 0u);
+      for (uint t = 0u; t < taps; t++)
 #pragma unroll
-        for (uint o = 0u; o < PAIR; o++) sum[o][t] = fma(change[o], pixels, sum[o][t]);
-      }
+        for (uint o = 0u; o < PAIR; o++)
+          sum[o][t] = fma(change[o], from[(taps == 1u ? 4u : t) * STRIPS], sum[o][t]);
     }
+  }
 }
 
 /* The same of PAIRS pairs of outputs from `output` on: sums[pair][output][tap]. */
 INLINE void add_pairs(weight_span at, __global const float *slopes, uint output, uint outputs, uint pixels, const uint taps,
-                      const bool halves, float16 *sums) {
+                      float16 *sums) {
   for (uint p = 0u; p < PAIRS && output + p * PAIR < outputs; p++) {
     float16 sum[PAIR][9];
     __global const float *slope[PAIR];
@@ -372,7 +387,7 @@ INLINE void add_pairs(weight_span at, __global const float *slopes, uint output,
 #pragma unroll
       for (uint t = 0u; t < taps; t++) sum[o][t] = sums[(p * PAIR + o) * taps + t];
     }
-    add_weights(at, slope, taps, halves, sum);
+    add_weights(at, slope, taps, sum);
 #pragma unroll
     for (uint o = 0u; o < PAIR; o++)
 #pragma unroll
@@ -383,15 +398,14 @@ INLINE void add_pairs(weight_span at, __global const float *slopes, uint output,
 /* Adds lines of an image from y on. */
 INLINE void add_lines(__global const float *plane, __global const float *slopes, uint y, uint lines, uint output, uint outputs,
                       uint height, uint width, uint size, float16 *sums) {
-  float16 staged[(LINES_MOST + 2u) * PITCH / WIDE];
-  const bool halves = width <= STRIP;
-  weight_span at = {(const float *)staged, y, lines, 0u, width, halves ? (lines + 1u) / 2u : 0u};
+  float16 staged[(LINES_MOST + 2u) * 3u * STRIPS];
+  weight_span at = {staged, y, lines, 0u, width, width <= STRIP ? (lines + 1u) / 2u : 0u};
   for (; at.x < width; at.x += SPAN) {
-    stage_lines(plane, y, max(lines, 2u * at.apart) + 2u, at.x, height, width, halves ? WIDE : PITCH, staged);
-    if (halves && size == 3u) add_pairs(at, slopes, output, outputs, height * width, 9u, true, sums);
-    if (halves && size == 1u) add_pairs(at, slopes, output, outputs, height * width, 1u, true, sums);
-    if (!halves && size == 3u) add_pairs(at, slopes, output, outputs, height * width, 9u, false, sums);
-    if (!halves && size == 1u) add_pairs(at, slopes, output, outputs, height * width, 1u, false, sums);
+    stage_shifted(plane, y, (at.apart ? at.apart : lines) + 2u, at.apart, at.x, height, width, staged);
+    if (size == 3u)
+      add_pairs(at, slopes, output, outputs, height * width, 9u, sums);
+    else
+      add_pairs(at, slopes, output, outputs, height * width, 1u, sums);
   }
 }
 
