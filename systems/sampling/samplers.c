@@ -237,7 +237,7 @@ const struct sampler sampler_list[] = {
     {"uniform", "takes evenly spaced spokes, bisecting the widest gaps first where N is a power of two",
      SAMPLER_NEXT, false, SPOKES, fill_uniform, "spokes|uniform_spokes|evenly_spaced|bisection"},
     {"fixed_mask", "takes the actions of the file sampler.mask: low frequencies first, spokes by bisection",
-     SAMPLER_NEXT, false, LINES | SPOKES | POINTS | PAIRS, fill_fixed, "mask|loupe|lbcs"},
+     SAMPLER_NEXT, false, LINES | SPOKES | POINTS | PAIRS, fill_fixed, "mask|loupe|lbcs|slbcs"},
     {"learned_mask", "draws exactly the budget by the probabilities in the file sampler.mask (LOUPE)",
      SAMPLER_EXACT, true, LINES | POINTS, fill_learned, "learned|loupe|probabilities"},
     {"tau_step",
@@ -264,7 +264,7 @@ const struct sampler sampler_list[] = {
 
 const struct sampler sampler_policy = {
     "policy", "chooses by the network evaluate.policy", SAMPLER_POLICY, true, LINES | SPOKES | PAIRS, fill_none,
-    "l2s|l2sr|pgmri|agent"};
+    "l2s|l2sr|pgmri|ddqn|dqn|evaluator|zhang|agent"};
 
 /* Every row, and at last what a scene's policy decides by; NULL after it. */
 static const struct sampler *sampler_at(size_t place) {

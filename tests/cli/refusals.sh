@@ -312,6 +312,7 @@ tried=$((tried + 1))
 [ "$(grep -c '"horizon":"custom"' out)" = 1 ] || complain 'given initial lines: the horizons are not one'
 # By the names of README and papers, however far in letters.
 meant() { refuse 2 "unknown sampler '$1'; did you mean $2?" evaluate scene --set "evaluate.samplers=[$1]"; }
+meant evaluator policy
 meant equispaced 'equispaced_one_sided or equispaced_two_sided'
 meant 'variable density' variable_density
 meant 'low-bias' low_bias
