@@ -3,6 +3,7 @@
 #include "engine/base/arena.h"
 #include "engine/base/lock.h"
 #include "engine/device/blas_cache.h"
+#include "engine/device/fft_library.h"
 #include "engine/device/room.h"
 
 #include <ctype.h>
@@ -178,11 +179,6 @@ static bool select_device(const char *select, struct found *chosen, struct devic
 
 static unsigned devices; /* the process has one count; LOCK_DEVICES guards it */
 
-static void count_device(int change) {
-  devices += (unsigned)change;
-  if (!devices) blas_cache_clear();
-}
-
 /* Contexts that stay, and which no open device has. */
 struct parked {
   struct arena *arena; /* owns this */
@@ -260,7 +256,7 @@ static bool make_queue(struct device *device, struct error *error) {
   device->queue = clCreateCommandQueue(device->context, device->id, 0, &code);
   if (code == CL_SUCCESS) {
     device->arena = arena_open();
-    count_device(1);
+    devices++;
     return true;
   }
   device->failed = true;
@@ -342,7 +338,7 @@ bool device_adopt(struct device *device, cl_context context, cl_command_queue qu
   if (!queue) return make_queue(device, error);
   clRetainCommandQueue(queue);
   device->arena = arena_open();
-  count_device(1);
+  devices++;
   return true;
 }
 
@@ -350,13 +346,17 @@ void device_close(struct device *device) {
   HOLD(LOCK_DEVICES);
   if (!device->context) return;
   clFinish(device->queue);
-  count_device(-1);
+  devices--;
   bool stays_warm = may_stay_warm(device);
   if (stays_warm) keep_warm(device);
   release_programs(device);
   arena_close(device->arena);
   clReleaseCommandQueue(device->queue);
   if (!stays_warm) leave_context(device);
+  if (!devices && !stays_warm) { /* these would keep contexts open */
+    blas_cache_clear();
+    fft_library_clear();
+  }
   memset(device, 0, sizeof *device);
 }
 

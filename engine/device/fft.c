@@ -7,7 +7,6 @@
 #include <clFFT.h>
 #include <fcntl.h>
 #include <math.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 bool fft_takes(size_t length) {
@@ -16,52 +15,6 @@ bool fft_takes(size_t length) {
   for (size_t i = 0; i < 6; i++)
     while (length % primes[i] == 0) length /= primes[i];
   return length == 1;
-}
-
-static struct {
-  unsigned users;
-  bool hushed;
-  bool watched, ended; /* an end of the process is waited for; it has come */
-  pid_t owner;         /* the process that set it up */
-} library; /* the process has one; LOCK_TRANSFORMS guards it */
-
-void fft_hush(bool hushed) {
-  HOLD(LOCK_TRANSFORMS);
-  library.hushed = hushed;
-}
-
-/* A program that ends with handles open leaves clFFT set up, which warns of it in the process's last moments.
- * OpenCL is still there: it was loaded before this was registered. Not in a child that was forked, where the
- * drivers' locks may be held by threads that are not there, nor while another thread is in clFFT. */
-static void end_with_process(void) {
-  if (library.owner != getpid() || !lock_try(LOCK_TRANSFORMS)) return;
-  if (library.users) clfftTeardown();
-  library.ended = true;
-  lock_give(&(const enum lock){LOCK_TRANSFORMS});
-}
-
-static void watch_end(void) {
-  library.owner = getpid();
-  if (!library.watched) library.watched = !atexit(end_with_process);
-}
-
-bool fft_library_open(struct error *error) {
-  HOLD(LOCK_TRANSFORMS);
-  if (library.users++) return true;
-  /* clfftInitSetupData is an inline function without an external definition: it does not link at -O0. */
-  clfftSetupData setup = {.major = clfftVersionMajor, .minor = clfftVersionMinor, .patch = clfftVersionPatch};
-  clfftStatus status = clfftSetup(&setup);
-  if (status == CLFFT_SUCCESS) {
-    watch_end();
-    return true;
-  }
-  library.users--;
-  return fail_as(error, ERROR_DEVICE, "clFFT does not start: status %d", status);
-}
-
-void fft_library_close(void) {
-  HOLD(LOCK_TRANSFORMS);
-  if (--library.users == 0 && !library.ended) clfftTeardown();
 }
 
 static clfftStatus bake(struct fft *fft) {
@@ -92,7 +45,7 @@ static clfftStatus make_plan(struct fft *fft, size_t height, size_t width, size_
       (status = clfftSetPlanScale(fft->plan, CLFFT_FORWARD, scale)) ||
       (status = clfftSetPlanScale(fft->plan, CLFFT_BACKWARD, scale)))
     return status;
-  return library.hushed ? bake_quietly(fft) : bake(fft);
+  return fft_library_hushed() ? bake_quietly(fft) : bake(fft);
 }
 
 /* clFFT would allocate it itself, at the first transform. */
@@ -129,7 +82,7 @@ bool fft_open(struct fft *fft, struct device *device, size_t height, size_t widt
 
 static void enqueue(struct fft *fft, enum fft_direction direction, cl_mem data, cl_event *event) {
   HOLD(LOCK_TRANSFORMS);
-  if (library.ended) {
+  if (fft_library_ended()) {
     CL(fft->device, CL_INVALID_OPERATION);
     return;
   }
@@ -157,7 +110,7 @@ void fft_run(struct fft *fft, enum fft_direction direction, cl_mem data) {
 void fft_close(struct fft *fft) {
   HOLD(LOCK_TRANSFORMS);
   dft_close(&fft->dft, fft->device);
-  if (fft->open && !library.ended) clfftDestroyPlan(&fft->plan);
+  if (fft->open && !fft_library_ended()) clfftDestroyPlan(&fft->plan);
   device_release(fft->device, fft->spare, fft->spare_bytes);
   fft->spare = NULL;
   fft->open = false;

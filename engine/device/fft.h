@@ -4,6 +4,7 @@
 #define L2SR_ENGINE_FFT_H
 
 #include "engine/device/dft.h"
+#include "engine/device/fft_library.h"
 
 enum fft_direction { FFT_FORWARD, FFT_INVERSE };
 
@@ -26,13 +27,5 @@ bool fft_open(struct fft *fft, struct device *device, size_t height, size_t widt
               struct error *error);
 void fft_run(struct fft *fft, enum fft_direction direction, cl_mem data); /* enqueues, in place */
 void fft_close(struct fft *fft);
-
-/* Around all plans of whoever makes some; the last one tears down what clFFT keeps. */
-bool fft_library_open(struct error *error);
-void fft_library_close(void);
-/* A driver's compiler counts its warnings about clFFT's kernels on standard error (PoCL's does, once a
- * kernel). Hushed, the process's standard error leads nowhere meanwhile: for the program to decide, not for a
- * library. */
-void fft_hush(bool hushed);
 
 #endif

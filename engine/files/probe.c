@@ -112,7 +112,8 @@ static void forget_verdicts(void) {
 
 void probe_with(const char *program) {
   HOLD(LOCK_PROBE);
-  if (probe.pid) stop(true);
+  bool same = program && probe.program && !strcmp(program, probe.program);
+  if (probe.pid && !same) stop(true);
   if (!program) forget_verdicts();
   probe.program = program;
   probe.said = false;

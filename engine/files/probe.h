@@ -16,8 +16,8 @@
 
 #define PROBE_WORD "--look-at-files"
 
-/* The program to start ("/proc/self/exe": this one); NULL: no child any more, and what it has said is
- * forgotten. The text stays the caller's. */
+/* The program to start ("/proc/self/exe": this one); a child of the same one stays. NULL: no child any more, and what it has
+ * said is forgotten. The text stays the caller's. */
 void probe_with(const char *program);
 /* Has the child do to the file what this program does to files (store_tried.c). Refused: it did not survive,
  * or cannot list what is there. What it says of a file is kept until the file changes. */

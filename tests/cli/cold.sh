@@ -5,6 +5,7 @@ case $0 in
 /*) here=${0%/*} ;;
 *) here=$PWD/${0%/*} ;;
 esac
+L2SR_PROCESSES=1 # each has other caches
 . "${0%/*}/setup.sh"
 
 said='compiling kernels for '

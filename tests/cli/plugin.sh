@@ -48,6 +48,7 @@ refuse 2 "$policy looks at images, those of its training were made by reconstruc
 # ---- Python files -------------------------------------------------------------------------------------------
 python=${L2SR_PYTHON:-/usr/bin/python3}
 export L2SR_PYTHON="$python"
+end_session
 if ! "$python" -c 'import numpy' 2>/dev/null; then
   echo "did not run: plugins of Python ($python has no numpy: apt install python3-numpy)"
   finish

@@ -5,8 +5,9 @@ case $1 in
 /*) l2sr=$1 ;;
 *) l2sr=$PWD/$1 ;;
 esac
+pipes=
 dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
+trap 'end_session; rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$dir" || exit 1
 failed=0
@@ -31,13 +32,53 @@ no_part() {
   [ -z "$(find . -name '*.part' -type f)" ] || complain "$1: left $(find . -name '*.part' -type f)"
 }
 
+# Calls of the tool by `run` and `refuse` go to one process that stays (tests/session.c), where there is one: it opens the device and
+# loads its programs once. "$l2sr" by itself is a process of its own, and so are all where L2SR_PROCESSES is set.
+tool=$l2sr session=${l2sr%/*}/tests/session
+[ -x "$session" ] && [ -z "${L2SR_PROCESSES-}" ] || session=
+
+begin_session() {
+  pipes=$(mktemp -d) || exit 1
+  mkfifo "$pipes/calls" "$pipes/answers" || exit 1
+  "$session" <"$pipes/calls" >"$pipes/answers" &
+  session_pid=$!
+  exec 8>"$pipes/calls" 9<"$pipes/answers"
+  rm -r "$pipes"
+}
+
+# also for what shall be in another one, as after an export
+end_session() {
+  [ -n "$pipes" ] || return 0
+  pipes=
+  exec 8>&- 9<&-
+  wait $session_pid
+}
+
+# call WORDS...: the tool, which prints into out and err; its status
+call() {
+  if [ -z "$session" ] || [ "$l2sr" != "$tool" ]; then
+    "$l2sr" "$@" >out 2>err
+    return
+  fi
+  [ -n "$pipes" ] || begin_session
+  printf '%s\0' "$PWD" $# "$@" >&8
+  read -r status <&9 && return "$status"
+  pipes= # it has ended
+  wait $session_pid
+}
+
 # run NAME COMMAND...: it must end well
 run() {
   name=$1
   what=$1
   shift
   tried=$((tried + 1))
-  "$@" >out 2>err || complain "$name: $*"
+  if [ "$1" = "$tool" ] && [ "$l2sr" = "$tool" ]; then
+    shift
+    call "$@" || complain "$name: l2sr $*"
+  else
+    "$@" >out 2>err || complain "$name: $*"
+  fi
 }
 
 # refuse STATUS TEXT ARGUMENTS...: l2sr ends with the status and one line that holds the text; what else is on
@@ -48,7 +89,7 @@ refuse() {
   shift 2
   what="l2sr $*"
   tried=$((tried + 1))
-  "$l2sr" "$@" >out 2>err
+  call "$@"
   got=$?
   others=$(grep -cv -e '^l2sr: ' -e '^warning: ' -e '^device ' -e '^loading ' -e '^evaluating ' -e '^training ' -e '^compiling kernels ' \
     -e '^[0-9]* warnings* generated' err)

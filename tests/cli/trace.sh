@@ -5,7 +5,7 @@ set -u
 cases=$(sed -n 's/^case_\([a-z0-9_]*\)().*/\1/p' "$0")
 . "${0%/*}/setup.sh"
 shift
-export L2SR_STRICT=1
+export L2SR_STRICT=1 L2SR_TRACE=trace
 cat >scene.yaml <<'Y'
 data: {size: 32, path: data}
 acquisition: {horizon: [long]}
@@ -42,7 +42,6 @@ same() {
   mv short out
   [ ! -s out ] || complain "$1: these are not in describe systems"
   [ -s ran ] && sort -u told | diff ran - >out || { cut -d , -f 1-5,8- out >short; mv short out; complain "$1: what ran (<) is not what is described (>)"; }
-  rm -f trace
 }
 
 # Flags of what runs beside the scene's.
@@ -51,8 +50,8 @@ plugin=
 train() {
   case_name=$1
   shift
-  rm -rf run
-  L2SR_TRACE=trace run "train $case_name" "$l2sr" train scene.yaml --quiet --output run $plugin $(sets "$@")
+  rm -rf run trace
+  run "train $case_name" "$l2sr" train scene.yaml --quiet --output run $plugin $(sets "$@")
   run "describe $case_name" "$l2sr" describe schedule scene.yaml --json $(sets "$@")
   grep '"list":' out | grep -v '"stage":"evaluate"' >told
   same "$case_name"
@@ -62,8 +61,8 @@ train() {
 evaluate() {
   case_name="$1, evaluated"
   shift
-  rm -rf results
-  L2SR_TRACE=trace run "$case_name" "$l2sr" evaluate scene.yaml --quiet --output results $plugin $(sets "$@")
+  rm -rf results trace
+  run "$case_name" "$l2sr" evaluate scene.yaml --quiet --output results $plugin $(sets "$@")
   run "describe $case_name" "$l2sr" describe schedule scene.yaml --json $(sets "$@")
   grep '"stage":"evaluate","list":' out >told
   same "$case_name"
