@@ -58,8 +58,10 @@ INLINE void stage_lines(__global const float *plane, uint y, uint lines, uint x,
     int first = 1 - (int)(x + k);
     ushort inside = lanes_between(first, first + (int)width);
     __global const float *from = plane + (int)(y * width + x + k) - (int)width - 1;
-    for (uint l = 0u; l < lines; l++, from += width) /* the line before the first wraps */
+    for (uint l = 0u; l < lines; l++, from += width) { /* the line before the first wraps */
+      __builtin_prefetch((const float *)(size_t)(from + TALL * width)); /* the next block's */
       staged[(l * pitch + k) / WIDE] = load_lanes(from, y + l - 1u < height ? inside : 0);
+    }
   }
 }
 
