@@ -412,6 +412,85 @@ INLINE moments fft_rows(__global const float2 *lines, __local const uchar *acqui
   return seen;
 }
 
+#if defined(__x86_64__) || defined(__aarch64__)
+/* ---- a CPU: barriers cost it more than transforms, so one work-item takes a scan, sixteen rows of it at a time ---------- */
+
+#define ROWS_WIDE 16u
+
+/* A frequency or pixel of sixteen rows. */
+typedef struct {
+  float16 re, im;
+} wide_complex;
+
+/* One frequency of `left` rows, sixteen at most; zeros after them. */
+INLINE wide_complex load_rows(__global const float2 *from, uint left) {
+  float part[2u * ROWS_WIDE] = {0.0f};
+  float16 low, high;
+  if (left >= ROWS_WIDE) {
+    low = vload16(0, (__global const float *)from);
+    high = vload16(1, (__global const float *)from);
+  } else {
+    for (uint r = 0u; r < left; r++) vstore2(from[r], r, part);
+    low = vload16(0, part);
+    high = vload16(1, part);
+  }
+  return (wide_complex){(float16)(low.even, high.even), (float16)(low.odd, high.odd)};
+}
+
+/* A step of Stockham's transform: pairs of values `apart` steps from each other into neighbours `step` from each other. */
+INLINE void transform_step(const wide_complex *from, wide_complex *to, __global const float2 *phase, uint step) {
+  const uint half_length = WIDTH / 2u / step;
+  for (uint p = 0u; p < half_length; p++) {
+    float2 turn = phase[p * step];
+    for (uint q = 0u; q < step; q++) {
+      wide_complex a = from[q + step * p], b = from[q + step * (p + half_length)];
+      float16 re = a.re - b.re, im = a.im - b.im;
+      to[q + step * 2u * p] = (wide_complex){a.re + b.re, a.im + b.im};
+      to[q + step * (2u * p + 1u)] = (wide_complex){re * turn.x - im * turn.y, re * turn.y + im * turn.x};
+    }
+  }
+}
+
+/* The magnitudes of `left` rows, sixteen at most, from those of every frequency. */
+INLINE moments magnitude_rows(__global const float2 *lines, __global const uchar *mask, __global const float2 *phase,
+                              uint left, __global real *image) {
+  const int16 lane = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  wide_complex value[2][WIDTH];
+  float16 magnitude[WIDTH], sum = (float16)0.0f, square = (float16)0.0f;
+  uint at = 0u;
+  for (uint n = 0u; n < WIDTH; n++)
+    value[0][n] = load_rows(lines + n * HEIGHT, mask[(n + WIDTH / 2u) % WIDTH] ? left : 0u);
+  for (uint step = 1u; step < WIDTH; step *= 2u, at ^= 1u) transform_step(value[at], value[at ^ 1u], phase, step);
+  for (uint k = 0u; k < WIDTH; k++) {
+    wide_complex v = value[at][k];
+    magnitude[k] = 1.0f / sqrt((float)WIDTH) * sqrt(v.re * v.re + v.im * v.im);
+    sum += magnitude[k];
+  }
+  float count = (float)(left * WIDTH), mean = strip_sum(sum.lo + sum.hi) / count;
+  for (uint k = 0u; k < WIDTH; k++) square += (magnitude[k] - mean) * (magnitude[k] - mean);
+  square = select((float16)0.0f, square, lane < (int)left);
+  for (uint r = 0u; r < left; r++)
+    for (uint x = 0u; x < WIDTH; x++)
+      REAL_STORE(image, r * WIDTH + x, ((const float *)magnitude)[(x + WIDTH / 2u) % WIDTH * ROWS_WIDE + r]);
+  return (moments){count, mean, strip_sum(square.lo + square.hi)};
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+observe_fft(__global const uint *restrict slice, __global const uchar *restrict mask, __global const float2 *restrict hybrid,
+            __global const float2 *restrict phase, __global real *restrict magnitude, __global float *restrict magnitude_mean,
+            __global float *restrict magnitude_std, uint rows) {
+  uint row = (uint)get_group_id(0);
+  if (row >= rows) return;
+  moments seen = {0.0f, 0.0f, 0.0f};
+  for (uint y = 0u; y < HEIGHT; y += ROWS_WIDE)
+    seen = moments_join(seen, magnitude_rows(hybrid + (size_t)slice[row] * PIXELS + y, mask + (size_t)row * WIDTH, phase,
+                                             min(ROWS_WIDE, HEIGHT - y), magnitude + (size_t)row * PIXELS + y * WIDTH));
+  magnitude_mean[row] = seen.mean;
+  magnitude_std[row] = sqrt(seen.square / (float)(PIXELS - 1));
+}
+
+#else
+
 __kernel void observe_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
                           __global const float2 *restrict hybrid, __global const float2 *restrict phase,
                           __global real *restrict magnitude, __global float *restrict magnitude_mean,
@@ -428,6 +507,8 @@ __kernel void observe_fft(__global const uint *restrict slice, __global const uc
                           magnitude + (size_t)row * PIXELS, re, im);
   store_moments(seen, scratch, magnitude_mean, magnitude_std, row);
 }
+
+#endif
 
 /* Columns of masked k-space into hybrid data [frequency][row]. Every item of the group must call it. */
 INLINE void fft_columns(__global const float2 *data, __local const uint *taken, __global const float2 *column_phase,

@@ -52,9 +52,12 @@ INLINE void score_terms(pair_of_images pair, int left, int y, int radius, float 
 INLINE void score_line(const float *terms, int radius, bool uniform_window, float *sums) {
   for (int x = 0; x < SCORE_WIDE; x += SCORE_STRIP) {
     float16 sum[SHARED_MOMENTS] = {(float16)0.0f, (float16)0.0f, (float16)0.0f, (float16)0.0f};
-    for (int d = 0; d <= 2 * radius; d++)
+    for (int d = 0; d <= 2 * radius; d++) {
+#pragma unroll
       for (int m = 0; m < SHARED_MOMENTS; m++)
         sum[m] += window_weight(uniform_window, d) * vload16(0, terms + m * SCORE_HALO + x + d);
+    }
+#pragma unroll
     for (int m = 0; m < SHARED_MOMENTS; m++) vstore16(sum[m], 0, sums + m * SCORE_WIDE + x);
   }
 }
@@ -66,6 +69,7 @@ INLINE float16 score_strip(int y, int x, int radius, bool uniform_window, float 
   for (int line = max(y - radius, 0); line <= min(y + radius, HEIGHT - 1); line++) {
     const float *sums = lines + line % SCORE_WINDOW * SHARED_MOMENTS * SCORE_WIDE + x;
     float w = window_weight(uniform_window, line - y + radius);
+#pragma unroll
     for (int k = 0; k < SHARED_MOMENTS; k++) m[k] += w * vload16(0, sums + k * SCORE_WIDE);
   }
   float16 product = m[0] * m[1], squares = m[0] * m[0] + m[1] * m[1];

@@ -10,7 +10,8 @@ if grep -n '^ *# *define.*(\.\.\.)\|__VA_ARGS__' "$source"/kernels/*.cl "$source
 fi
 for file in "$source"/kernels/*.cl; do
   for defines in "" "-DREAL_HALF -DHEIGHT=40 -DWIDTH=32" "-DHEIGHT=33 -DWIDTH=45" "-DHEIGHT=64 -DWIDTH=64" "-DHEIGHT=256 -DWIDTH=256" \
-    $(grep -q __x86_64__ "$file" && echo "-U__x86_64__"); do # what GPUs compile where CPUs have their own
+    $(grep -q __x86_64__ "$file" && echo "-U__x86_64__") \
+    $(grep -q __AVX512F__ "$file" && [ "$(uname -m)" = x86_64 ] && echo "-mavx512f"); do # what GPUs compile where CPUs have their own
     # shellcheck disable=SC2086
     clang -x cl -cl-std=CL1.2 -Xclang -fdeclare-opencl-builtins -Xclang -finclude-default-header -fsyntax-only -Wall -Wextra -Werror \
       -Wno-unused-function -Wno-unknown-pragmas $defines -include "$source/kernels/common.h" "$file" || failed=1
