@@ -6,23 +6,24 @@
 #define GROUP 64
 #define STEP_GROUP 256 /* of consistency_step */
 
-/* Every coil's map times the image, or times its conjugate. A row is a strip of a coil. */
+/* Every coil's map times the image, or times its conjugate, and a factor. A row is a strip of a coil. */
 __kernel void coils_spread(__global const float *restrict maps, __global const float *restrict image,
-                           __global float *restrict output, uint coils, uint pixels, uint conjugate, uint add,
-                           uint rows) {
+                           __global float *restrict output, uint coils, uint pixels, uint conjugate,
+                           float factor, uint add, uint rows) {
   uint row = (uint)get_global_id(0), strips = (pixels + STRIP - 1u) / STRIP;
   if (row >= rows) return;
   uint start = row % strips * STRIP, coil = row / strips, own = 2u * coil * pixels, from = 2u * (coil / coils) * pixels;
   float8 map_re = load_eight(maps + own, start, pixels), map_im = load_eight(maps + own + pixels, start, pixels);
   float8 re = load_eight(image + from, start, pixels), im = load_eight(image + from + pixels, start, pixels);
-  if (conjugate) im = -im;
+  re *= factor;
+  im *= conjugate ? -factor : factor;
   add_eight(output + own, start, pixels, map_re * re - map_im * im, add);
   add_eight(output + own + pixels, start, pixels, map_re * im + map_im * re, add);
 }
 
-/* The sum over coils of the values times the maps' conjugates. A row is a strip of an image. */
+/* The sum over coils of the values times the maps' conjugates, times a factor. A row is a strip of an image. */
 __kernel void coils_gather(__global const float *restrict maps, __global const float *restrict input,
-                           __global float *restrict output, uint coils, uint pixels, uint add, uint rows) {
+                           __global float *restrict output, uint coils, uint pixels, float factor, uint add, uint rows) {
   uint row = (uint)get_global_id(0), strips = (pixels + STRIP - 1u) / STRIP;
   if (row >= rows) return;
   uint start = row % strips * STRIP, image = row / strips;
@@ -34,8 +35,8 @@ __kernel void coils_gather(__global const float *restrict maps, __global const f
     sum_re += map_re * re + map_im * im;
     sum_im += map_re * im - map_im * re;
   }
-  add_eight(output + 2u * image * pixels, start, pixels, sum_re, add);
-  add_eight(output + (2u * image + 1u) * pixels, start, pixels, sum_im, add);
+  add_eight(output + 2u * image * pixels, start, pixels, factor * sum_re, add);
+  add_eight(output + (2u * image + 1u) * pixels, start, pixels, factor * sum_im, add);
 }
 
 /* The square of the norm over an image's planes; with `slopes` also the inner product. */

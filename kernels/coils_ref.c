@@ -30,7 +30,8 @@ void coils_spread_reference(const struct host_args *args) {
     for (size_t i = 0; i < pixels; i++) {
       pair image = get(args->in[1], coil / coils, i, pixels);
       put(args->out[2], coil, i, pixels,
-          get(args->in[0], coil, i, pixels) * (args->value[5].u ? conj(image) : image), args->value[6].u);
+          args->value[6].f * get(args->in[0], coil, i, pixels) * (args->value[5].u ? conj(image) : image),
+          args->value[7].u);
     }
 }
 
@@ -41,7 +42,7 @@ void coils_gather_reference(const struct host_args *args) {
       pair sum = 0;
       for (size_t coil = image * coils; coil < (image + 1) * coils; coil++)
         sum += conj(get(args->in[0], coil, i, pixels)) * get(args->in[1], coil, i, pixels);
-      put(args->out[2], image, i, pixels, sum, args->value[5].u);
+      put(args->out[2], image, i, pixels, args->value[5].f * sum, args->value[6].u);
     }
 }
 
@@ -210,14 +211,16 @@ void coils_spread_prepare(struct host_args *args, struct random *random) {
   args->value[3].u = some_divisor(count_lines(args, pixels), random);
   args->value[4].u = pixels;
   args->value[5].u = below(random, 2);
-  args->value[6].u = below(random, 2);
+  args->value[6].f = (float)random_uniform(random);
+  args->value[7].u = below(random, 2);
   for (int k = 0; k < 2; k++) centre_values(args, k);
 }
 
 void coils_gather_prepare(struct host_args *args, struct random *random) {
   args->value[3].u = 1 + below(random, 6);
   args->value[4].u = short_strips(args, random);
-  args->value[5].u = below(random, 2);
+  args->value[5].f = (float)random_uniform(random);
+  args->value[6].u = below(random, 2);
   for (int k = 0; k < 2; k++) centre_values(args, k);
 }
 

@@ -208,6 +208,10 @@ void pgmri_advantage_reference(const struct host_args *args);
 void transposed_forward_reference(const struct host_args *args);
 void transposed_backward_reference(const struct host_args *args);
 void transposed_weight_reference(const struct host_args *args);
+void rows_consistency_reference(const struct host_args *args);
+void rows_products_reference(const struct host_args *args);
+void rows_step_reference(const struct host_args *args);
+void rows_mask_reference(const struct host_args *args);
 void coils_spread_reference(const struct host_args *args);
 void coils_gather_reference(const struct host_args *args);
 void planes_root_reference(const struct host_args *args);
@@ -322,6 +326,10 @@ void window_copy_prepare(struct host_args *args, struct random *random);
 void transposed_forward_prepare(struct host_args *args, struct random *random);
 void transposed_backward_prepare(struct host_args *args, struct random *random);
 void transposed_weight_prepare(struct host_args *args, struct random *random);
+void rows_consistency_prepare(struct host_args *args, struct random *random);
+void rows_products_prepare(struct host_args *args, struct random *random);
+void rows_step_prepare(struct host_args *args, struct random *random);
+void rows_mask_prepare(struct host_args *args, struct random *random);
 void coils_spread_prepare(struct host_args *args, struct random *random);
 void coils_gather_prepare(struct host_args *args, struct random *random);
 void planes_root_prepare(struct host_args *args, struct random *random);
@@ -434,6 +442,10 @@ bool observe_cells_fft_fits(size_t height, size_t width);
 /* Those of hybrid.cl: 48 KiB of local memory hold a block of rows. */
 bool hybrid_fits(size_t height, size_t width);
 size_t hybrid_blocks(size_t height, size_t width); /* blocks of rows of an image: work-groups of a scan */
+/* Those of rows.cl, of which the height is any: widths that are products of two factors in 2 to 32 without prime factors
+ * over 5, up to 1024. */
+bool rows_fit(size_t height, size_t width);
+size_t rows_lines(size_t width); /* lines that a work-group takes at a time */
 /* Those of total.cl, and the bytes of local memory that it declares for them. */
 enum { TOTAL_GROUP = 512 };
 bool total_fits(size_t height, size_t width);

@@ -1,4 +1,4 @@
-/* The sizes that kernels of observe.cl, fourier.cl, hybrid.cl and total.cl are written for. */
+/* The sizes that kernels of observe.cl, fourier.cl, hybrid.cl, rows.cl and total.cl are written for. */
 #include "kernels/kernels.h"
 
 bool observe_fft_fits(size_t height, size_t width) {
@@ -17,6 +17,28 @@ bool hybrid_fits(size_t height, size_t width) {
 size_t hybrid_blocks(size_t height, size_t width) {
   size_t rows = width <= 400 ? 8 : 4;
   return (height + rows - 1) / rows;
+}
+
+static bool is_rows_size(size_t n) {
+  static const uint8_t sizes[] = {2, 3, 4, 5, 6, 8, 9, 10, 12, 15, 16, 18, 20, 24, 25, 32};
+  for (size_t i = 0; i < sizeof sizes; i++)
+    if (sizes[i] == n) return true;
+  return false;
+}
+
+/* LARGE of kernels/rows.cl; 0: there is none. */
+static size_t rows_large(size_t width) {
+  for (size_t n = 3; n <= 32; n++)
+    if (is_rows_size(n) && width % n == 0 && width / n <= n && is_rows_size(width / n)) return n;
+  return 0;
+}
+
+bool rows_fit(size_t height, size_t width) {
+  return height && rows_large(width);
+}
+
+size_t rows_lines(size_t width) {
+  return (width > 512 ? 128 : 256) / rows_large(width);
 }
 
 /* Two factors of a row: the items that take it, and the pixels of each. */

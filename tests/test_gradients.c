@@ -10,6 +10,7 @@
 #include "systems/networks/op_sampler.h"
 #include "tests/support.h"
 
+#include <complex.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,6 +221,34 @@ static double consistency_at(const struct reference *r, const struct node *node,
   return value - *r->parameter[node->weight] * r->value[node->input[2].node][image * entries + pixel % entries] * gap;
 }
 
+/* The response to a single pixel of a row of what keeps the columns of a mask, at distance d: found once for a copy, whose
+ * first value is asked for first. */
+static const double complex *response_of(const struct reference *r, const struct node *node, size_t copy, bool first) {
+  static double complex response[64];
+  size_t width = (size_t)node->shape.width;
+  const double *mask = r->value[node->input[2].node] + copy / (size_t)node->copies * width;
+  for (size_t d = 0; first && d < width; d++) {
+    response[d] = 0;
+    for (size_t k = 0; k < width; k++)
+      response[d] += mask[k] * cexp(2 * M_PI * I * (double)(d * (k + width - width / 2)) / (double)width) / (double)width;
+  }
+  return response;
+}
+
+static double rows_at(const struct reference *r, const struct node *node, size_t copy, int c, size_t pixel) {
+  size_t width = (size_t)node->shape.width, image = copy / (size_t)node->copies, row = pixel / width * width;
+  const double complex *response = response_of(r, node, copy, !c && !pixel);
+  double complex kept = 0, spread = (input_at(r, node, 3, copy, 0, pixel) + I * input_at(r, node, 3, copy, 1, pixel)) *
+                                    (input_at(r, node, 4, image, 0, pixel) + I * input_at(r, node, 4, image, 1, pixel));
+  for (size_t j = row; j < row + width; j++) {
+    double re = input_at(r, node, 0, copy, 0, j) - input_at(r, node, 1, copy, 0, j),
+           im = input_at(r, node, 0, copy, 1, j) - input_at(r, node, 1, copy, 1, j);
+    kept += response[(pixel + width - j) % width] * (re + I * im);
+  }
+  kept = *r->parameter[node->weight] * kept + spread;
+  return input_at(r, node, 0, copy, c, pixel) - (c ? cimag(kept) : creal(kept));
+}
+
 static double middle_at(const double *mask, int width, int x) {
   int left = 0, right = 0, middle = width / 2;
   while (left < middle && mask[middle - 1 - left] != 0) left++;
@@ -242,6 +271,7 @@ static double coil_node_at(const struct reference *r, const struct node *node, s
   if (node->op == &op_coil_root) return root_at(r, node, copy, pixel);
   if (node->op == &op_coil_unit) return input_at(r, node, 0, copy, c, pixel) / root_at(r, node, image, pixel);
   if (node->op == &op_consistency) return consistency_at(r, node, copy, c, pixel);
+  if (node->op == &op_row_consistency) return rows_at(r, node, copy, c, pixel);
   if (node->op == &op_units) {
     const double *units = r->value[node->input[1].node] + 2 * image;
     return units[1] > 0 ? (input_at(r, node, 0, copy, c, pixel) - units[0]) / units[1] : 0;
@@ -689,6 +719,15 @@ static tensor build_consistency_of_points(struct graph *graph, tensor x) {
   return keep_to(graph, x, graph_input(graph, "mask", 1, shape->height, shape->width));
 }
 
+/* The first one's values are its reference too. */
+static tensor build_rows(struct graph *graph, tensor x) {
+  tensor maps = coils_like(graph, x, "maps"), coils = coil_spread(graph, maps, x),
+         mask = graph_input(graph, "mask", 1, 1, graph_node(graph, x)->shape.width);
+  assert_true(row_consistency_fits(graph, x, mask));
+  tensor once = row_consistency(graph, &(struct row_inputs){coils, coils, mask, maps, x}, "step.a");
+  return row_consistency(graph, &(struct row_inputs){once, coils_like(graph, x, "acquired"), mask, maps, x}, "step.b");
+}
+
 static tensor build_units(struct graph *graph, tensor x) {
   return concat(graph, in_units(graph, x, graph_input(graph, "units", 2, 1, 1)), x);
 }
@@ -1050,6 +1089,7 @@ static void test_operations(void **state) {
                {"unit coils", build_unit, 2, 5, 7},
                {"consistency", build_consistency, 2, 3, 5},
                {"consistency of points", build_consistency_of_points, 2, 3, 5},
+               {"consistency of rows", build_rows, 2, 1, 32},
                {"units", build_units, 1, 5, 7},
                {"middle of a mask", build_middle, 2, 3, 9},
                {"copies", build_copies, 2, 6, 10},

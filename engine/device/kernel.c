@@ -84,6 +84,10 @@ bool kernel_fits(const struct kernels *kernels, const char *name, size_t height,
   return height == kernels->height && width == kernels->width && (!row->fits || row->fits(height, width));
 }
 
+size_t kernels_width(const struct kernels *kernels) {
+  return kernels->width;
+}
+
 /* PoCL reads its own header of 900 KB for every program, also of those that it knows: the built-in files with
  * the same options are one program there; not for a cache of ours, for which it would compile every kernel of
  * it. */

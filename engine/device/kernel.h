@@ -107,6 +107,7 @@ void kernels_define(struct kernels *kernels, const char *macro);
 bool kernel_need(struct kernels *kernels, const char *name, struct error *error);
 /* Whether the kernels were opened for these sizes, and this one is written for them. */
 bool kernel_fits(const struct kernels *kernels, const char *name, size_t height, size_t width);
+size_t kernels_width(const struct kernels *kernels); /* that they were opened for */
 const struct kernel_desc *kernel_row(const struct kernel_table *table, const char *name);
 
 /* A kernel whose row is a variant's, built with further macros or compiler options. */

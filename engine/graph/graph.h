@@ -15,11 +15,11 @@
 #include "engine/device/kernel.h"
 
 enum {
-  NODE_INPUTS = 3,
+  NODE_INPUTS = 5,
   NODES_MOST = 2048,
   PARAMETERS_MOST = 1024,
   SLOTS_MOST = 4 * NODES_MOST,
-  OP_KERNELS = 6
+  OP_KERNELS = 8
 };
 /* Parameters start on multiples of this many bytes: sub-buffers are legal there on every device. */
 enum { GRAPH_ALIGNMENT = 512 };

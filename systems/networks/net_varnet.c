@@ -80,17 +80,40 @@ static tensor find_maps(struct graph *graph, const struct net_varnet_setup *setu
                              setup->half));
 }
 
+/* U(S* x) of the images x of coils. */
+static tensor refine(struct graph *graph, const struct net_varnet_setup *setup, const struct net_varnet *net, tensor x,
+                     const char *name) {
+  return net_norm_unet(graph, coil_gather(graph, net->maps, x), graph_name(graph, "%s.model", name), setup->channels,
+                       setup->pools, setup->half);
+}
+
 /* x - step mask (x - acquired) - F S U(S* F^-1 x). */
 static tensor cascade(struct graph *graph, const struct net_varnet_setup *setup, const struct net_varnet *net,
                       tensor x, int i) {
   const char *name = graph_name(graph, "cascades.%d", i);
-  tensor image = coil_gather(graph, net->maps, inverse_fourier(graph, x));
-  image = net_norm_unet(graph, image, graph_name(graph, "%s.model", name), setup->channels, setup->pools,
-                    setup->half);
+  tensor image = refine(graph, setup, net, inverse_fourier(graph, x), name);
   tensor model = fourier(graph, coil_spread(graph, net->maps, scale(graph, image, -1)));
   return add(graph,
              consistency(graph, x, net->frequencies, net->mask, graph_name(graph, "%s.dc_weight", name)),
              model);
+}
+
+/* All cascades. With F^-1 before each and F after it they take and give images; where the mask is of columns, what is left of
+ * both transforms is along rows. */
+static tensor cascades(struct graph *graph, const struct net_varnet_setup *setup, const struct net_varnet *net) {
+  tensor x = net->frequencies;
+  if (!row_consistency_fits(graph, x, net->mask)) {
+    for (int i = 0; i < setup->cascades; i++) x = cascade(graph, setup, net, x, i);
+    return inverse_fourier(graph, x);
+  }
+  tensor acquired = x = inverse_fourier(graph, x);
+  for (int i = 0; i < setup->cascades; i++) {
+    const char *name = graph_name(graph, "cascades.%d", i);
+    tensor image = refine(graph, setup, net, x, name);
+    x = row_consistency(graph, &(struct row_inputs){x, acquired, net->mask, net->maps, image},
+                        graph_name(graph, "%s.dc_weight", name));
+  }
+  return x;
 }
 
 static bool check_unet(const char *whose, int channels, int pools, struct error *error) {
@@ -130,8 +153,6 @@ struct net_varnet net_varnet_of(struct graph *graph, const struct net_varnet_set
   struct net_varnet net = {.frequencies = frequencies, .mask = mask};
   net.maps = setup->maps ? graph_input_copies(graph, "maps", setup->coils, 2, setup->height, setup->width)
                          : find_maps(graph, setup, &net);
-  tensor x = net.frequencies;
-  for (int i = 0; i < setup->cascades; i++) x = cascade(graph, setup, &net, x, i);
-  net.out = coil_root(graph, inverse_fourier(graph, x));
+  net.out = coil_root(graph, cascades(graph, setup, &net));
   return net;
 }

@@ -33,19 +33,27 @@ static bool check_copies(const struct node *node, int copies, struct error *erro
 
 /* ---- an image in every coil, and back ------------------------------------------------------------------ */
 
+void coil_expand(struct graph *graph, const struct node *coils, const struct coil_way *way, bool conjugate) {
+  kernel_run(graph->kernels, "coils_spread", graph->images * (size_t)coils->copies * strips(coils),
+             ARGS(graph_arg(ARG_IN, way->maps), graph_arg(ARG_IN, way->values), graph_arg(ARG_INOUT, way->to),
+                  arg_u32((uint32_t)coils->copies), arg_u32(pixels(coils)), arg_u32(conjugate), arg_f32(way->factor),
+                  arg_u32(way->add)));
+}
+
+void coil_sum(struct graph *graph, const struct node *coils, const struct coil_way *way) {
+  kernel_run(graph->kernels, "coils_gather", graph->images * strips(coils),
+             ARGS(graph_arg(ARG_IN, way->maps), graph_arg(ARG_IN, way->values), graph_arg(ARG_INOUT, way->to),
+                  arg_u32((uint32_t)coils->copies), arg_u32(pixels(coils)), arg_f32(way->factor), arg_u32(way->add)));
+}
+
 static void expand(struct graph *graph, const struct node *coils, cl_mem maps, cl_mem image, cl_mem to,
                    bool conjugate, bool add) {
-  kernel_run(graph->kernels, "coils_spread", graph->images * (size_t)coils->copies * strips(coils),
-             ARGS(graph_arg(ARG_IN, maps), graph_arg(ARG_IN, image), graph_arg(ARG_INOUT, to),
-                  arg_u32((uint32_t)coils->copies), arg_u32(pixels(coils)), arg_u32(conjugate),
-                  arg_u32(add)));
+  coil_expand(graph, coils, &(struct coil_way){maps, image, to, 1, add}, conjugate);
 }
 
 static void gather(struct graph *graph, const struct node *coils, cl_mem maps, cl_mem values, cl_mem to,
                    bool add) {
-  kernel_run(graph->kernels, "coils_gather", graph->images * strips(coils),
-             ARGS(graph_arg(ARG_IN, maps), graph_arg(ARG_IN, values), graph_arg(ARG_INOUT, to),
-                  arg_u32((uint32_t)coils->copies), arg_u32(pixels(coils)), arg_u32(add)));
+  coil_sum(graph, coils, &(struct coil_way){maps, values, to, 1, add});
 }
 
 static bool shape_expand(struct graph *graph, tensor out, struct error *error) {
@@ -336,7 +344,7 @@ const struct op_desc op_units = {.name = "in_units",
                                  .kernels = {"units_forward", "units_backward"}};
 
 const struct op_desc *const op_coil_table[] = {&op_coil_spread, &op_coil_gather, &op_coil_root, &op_coil_unit,
-                                               &op_consistency, &op_middle,      &op_units,     NULL};
+                                               &op_consistency, &op_middle,      &op_units,     &op_row_consistency, NULL};
 
 /* ---- building ------------------------------------------------------------------------------------------ */
 
