@@ -45,7 +45,7 @@ run "equals never stopping" "$l2sr" compare cut/last.h5 two/last.h5
 run "timed" "$l2sr" bench network scene --train --set coils.simulate=3 --batch 2
 what='timed'
 says out 'variational network of 2 cascades, 4 channels, 2 pools, 3 coils, 32x32, batch 2, f32'
-says out 'forward + loss + backward + Adam [0-9.]* slices/s'
+grep -q 'forward + loss + backward + Adam [0-9.]* slices/s' out || complain 'timed: no rate'
 
 image='--set data.path=single --set data.source=auto --set data.kspace=image --set data.crop=image'
 # shellcheck disable=SC2086
