@@ -31,16 +31,32 @@ __kernel void pgmri_spread(__global uint *restrict scan, __global uint *restrict
     mask[(size_t)row * ACTIONS + line] = mask[(size_t)from * ACTIONS + line];
 }
 
-/* Goes on from one trajectory of each slice, drawn once for a minibatch of `batch` slices by the number of
- * its first one; only the first trajectory's reconstruction is looked at again. */
+/* What a pass of the policy sees of scans from `first` on, `words` numbers each, where the update takes it from
+ * (systems/methods/trajectories.h): slices in parts of `each`, of every part all states, [step][draw][slice]. While draws
+ * share a state, in every step or in the first one only, it is kept once. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+pgmri_keep(__global const float *restrict seen, __global float *restrict kept, uint words, uint first, uint slices, uint each,
+           uint draws, uint steps, uint step, uint shared, uint rows) {
+  uint row = (uint)get_group_id(0), scan = first + row, slice = scan % slices;
+  if (row >= rows) return;
+  uint before = slice / each * each, count = min(each, slices - before);
+  size_t place = (size_t)before * (shared ? steps : 1u + (steps - 1u) * draws) + slice - before;
+  if (shared) place += step * count;
+  else if (step > 0u) place += (1u + (step - 1u) * draws + scan / slices) * count;
+  for (uint i = (uint)get_local_id(0); i < words; i += GROUP) kept[place * words + i] = seen[(size_t)row * words + i];
+}
+
+/* Goes on from one trajectory of each slice, drawn once for a minibatch of `batch` slices by the number of its first
+ * one, which another rank may have: slices of the update are counted from `before` on. Only the first trajectory's
+ * reconstruction is looked at again. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 pgmri_follow(__global const uint *restrict scan, __global const uint *restrict step,
              __global uchar *restrict mask, __global float *restrict quality,
-             __global float *restrict reconstruction, uint slices, uint batch, uint seed, uint rows) {
-  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), own = row % slices;
+             __global float *restrict reconstruction, uint slices, uint before, uint batch, uint seed, uint rows) {
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), own = row % slices, draws = rows / slices;
   if (row >= rows) return;
-  uint chosen =
-      mul_hi(random_words(seed, STREAM_ACTION, scan[own / batch * batch], step[own]).y, rows / slices);
+  uint number = scan[own] - (before + own) % batch * draws;
+  uint chosen = mul_hi(random_words(seed, STREAM_ACTION, number, step[own]).y, draws);
   size_t from = chosen * slices + own;
   if (from == row) return;
   for (uint line = item; line < ACTIONS; line += GROUP)
@@ -52,14 +68,14 @@ pgmri_follow(__global const uint *restrict scan, __global const uint *restrict s
 
 /* The worth of a trajectory's draws, from the last of `steps` steps back to the first: the discounted sum of
  * its rewards from there on. The divisor holds `draws` of a slice (one less than there are, where rewards are
- * less the mean of the slice's), the slices of the minibatch, of which the last may have fewer than `batch`,
- * and `minibatches`. */
+ * less the mean of the slice's), the slices of the minibatch, of which the last of all slices of the update may have fewer than
+ * `batch`, and `minibatches`. These scans' slices are those from `before` on. */
 __kernel void pgmri_advantage(__global const float *restrict reward, __global float *restrict advantage,
-                              uint steps, uint slices, uint batch, uint minibatches, float gamma, uint draws,
-                              uint rows) {
-  uint row = (uint)get_global_id(0), slice = row % slices;
+                              uint steps, uint slices, uint before, uint all, uint batch, uint minibatches, float gamma,
+                              uint draws, uint rows) {
+  uint row = (uint)get_global_id(0), slice = before + row % slices;
   if (row >= rows) return;
-  uint size = min(batch, slices - slice / batch * batch);
+  uint size = min(batch, all - slice / batch * batch);
   float share = 1.0f / (float)(draws * size * minibatches), sum = 0.0f;
   for (uint step = steps; step > 0u; step--) {
     sum = reward[(size_t)(step - 1u) * rows + row] + gamma * sum;

@@ -33,12 +33,30 @@ void pgmri_spread_reference(const struct host_args *args) {
     }
 }
 
+/* Kept states, counted one after the other; the scan is the last. */
+static size_t kept_before(const struct host_args *args, size_t slice, size_t draw) {
+  size_t slices = args->value[4].u, each = args->value[5].u, draws = args->value[6].u, steps = args->value[7].u, count = 0;
+  for (size_t part = 0; part < slices; part += each)
+    for (size_t step = 0; step < steps; step++)
+      for (size_t d = 0; d < (args->value[9].u || !step ? 1 : draws); d++)
+        for (size_t s = part; s < slices && s < part + each; s++, count++)
+          if (s == slice && d == draw && step == args->value[8].u) return count;
+  return count;
+}
+
+void pgmri_keep_reference(const struct host_args *args) {
+  size_t words = args->value[2].u, slices = args->value[4].u;
+  for (size_t row = 0; row < args->rows; row++) {
+    size_t scan = args->value[3].u + row, place = kept_before(args, scan % slices, scan / slices);
+    memcpy((float *)args->out[1] + place * words, (const float *)args->in[0] + row * words, words * sizeof(float));
+  }
+}
+
 static size_t followed(const struct host_args *args, size_t slice) {
   const uint32_t *scan = args->in[0], *step = args->in[1];
-  size_t slices = args->value[5].u, batch = args->value[6].u;
-  struct philox words =
-      random_words(args->value[7].u, STREAM_ACTION, scan[slice / batch * batch], step[slice]);
-  return (size_t)((uint64_t)words.word[1] * (args->rows / slices) >> 32);
+  size_t slices = args->value[5].u, draws = args->rows / slices, after = (args->value[6].u + slice) % args->value[7].u;
+  struct philox words = random_words(args->value[8].u, STREAM_ACTION, scan[slice] - (uint32_t)(after * draws), step[slice]);
+  return (size_t)((uint64_t)words.word[1] * draws >> 32);
 }
 
 void pgmri_follow_reference(const struct host_args *args) {
@@ -56,13 +74,13 @@ void pgmri_follow_reference(const struct host_args *args) {
 }
 
 void pgmri_advantage_reference(const struct host_args *args) {
-  size_t steps = args->value[2].u, slices = args->value[3].u, batch = args->value[4].u;
+  size_t steps = args->value[2].u, slices = args->value[3].u, before = args->value[4].u, all = args->value[5].u, batch = args->value[6].u;
   for (size_t step = 0; step < steps; step++)
     for (size_t row = 0; row < args->rows; row++) {
-      size_t start = row % slices / batch * batch, end = start + batch < slices ? start + batch : slices;
-      double sum = 0, share = (double)args->value[7].u * (double)(end - start) * args->value[5].u;
+      size_t start = (before + row % slices) / batch * batch, end = start + batch < all ? start + batch : all;
+      double sum = 0, share = (double)args->value[9].u * (double)(end - start) * args->value[7].u;
       for (size_t later = step; later < steps; later++)
-        sum += pow(args->value[6].f, (double)(later - step)) * ((const float *)args->in[0])[later * args->rows + row];
+        sum += pow(args->value[8].f, (double)(later - step)) * ((const float *)args->in[0])[later * args->rows + row];
       ((float *)args->out[1])[step * args->rows + row] = (float)(sum / share);
     }
 }
@@ -87,17 +105,35 @@ void pgmri_spread_prepare(struct host_args *args, struct random *random) {
   args->value[6].u = some_slices(args, random);
 }
 
+/* In the first step one of each slice, later all draws; rows are fewer than there are numbers of an image. */
+void pgmri_keep_prepare(struct host_args *args, struct random *random) {
+  uint32_t rows = (uint32_t)args->rows, slices = some_slices(args, random), shared = random_u32(random) % 2, steps = 1 + random_u32(random) % 3;
+  uint32_t step = random_u32(random) % steps, draws = rows / slices;
+  if (shared || !step) slices = rows, draws = 1 + random_u32(random) % 3;
+  args->value[2].u = 1 + random_u32(random) % 4;
+  args->value[3].u = 0;
+  args->value[4].u = slices;
+  args->value[5].u = 1 + random_u32(random) % slices;
+  args->value[6].u = draws;
+  args->value[7].u = steps;
+  args->value[8].u = step;
+  args->value[9].u = shared;
+}
+
 void pgmri_follow_prepare(struct host_args *args, struct random *random) {
   args->value[5].u = some_slices(args, random);
-  args->value[6].u = 1 + random_u32(random) % 5;
-  args->value[7].u = random_u32(random);
+  args->value[6].u = random_u32(random) % 7;
+  args->value[7].u = 1 + random_u32(random) % 5;
+  args->value[8].u = random_u32(random);
 }
 
 void pgmri_advantage_prepare(struct host_args *args, struct random *random) {
   args->value[3].u = some_slices(args, random);
   args->value[2].u = 1 + random_u32(random) % (args->width < 28 ? (uint32_t)args->width : 28);
-  args->value[4].u = 1 + random_u32(random) % 5;
-  args->value[5].u = 1 + random_u32(random) % 4;
-  args->value[6].f = 0.9f;
-  args->value[7].u = 1 + random_u32(random) % 8;
+  args->value[4].u = random_u32(random) % 7;
+  args->value[5].u = args->value[3].u + args->value[4].u + random_u32(random) % 7;
+  args->value[6].u = 1 + random_u32(random) % 5;
+  args->value[7].u = 1 + random_u32(random) % 4;
+  args->value[8].f = 0.9f;
+  args->value[9].u = 1 + random_u32(random) % 8;
 }

@@ -196,18 +196,20 @@ policy_normalise(__global const uint *restrict order, __global const float *rest
   }
 }
 
-/* REINFORCE (systems/methods/trajectories.h). Draws are [step][draw][slice], images those of which they are: while
- * the draws of a slice share its state, in every step or in the first one only, one image stands for all of
- * them. The gradient of the sum over an image's draws of minus advantage times log-probability. terms: that
+/* REINFORCE (systems/methods/trajectories.h). Draws are [step][draw][slice], images those of which they are, of slices in parts of
+ * `each` [part][step][draw][slice]: while the draws of a slice share its state, in every step or in the first one only, one image
+ * stands for all of them. The gradient of the sum over an image's draws of minus advantage times log-probability. terms: that
  * sum, entropy. */
 __kernel void policy_reinforce(__global const float *restrict logits, __global const float *restrict mask,
                                __global const uint *restrict action, __global const float *restrict advantage,
                                __global float *restrict logits_gradient, __global float2 *restrict terms,
-                               uint first, uint slices, uint draws, uint shared, uint rows) {
-  uint row = (uint)get_global_id(0), image = first + row;
+                               uint first, uint slices, uint each, uint draws, uint steps, uint shared, uint rows) {
+  uint row = (uint)get_global_id(0), image = first + row, states = shared ? steps : 1u + (steps - 1u) * draws;
   if (row >= rows) return;
-  bool many = shared || image < slices;
-  uint place = many ? image / slices * draws * slices + image % slices : draws * slices + image - slices;
+  uint before = image / (each * states) * each, size = min(each, slices - before), within = image - before * states;
+  bool many = shared || within < size;
+  uint set = shared ? within / size * draws : many ? 0u : draws - 1u + within / size; /* of a draw of all slices */
+  uint place = set * slices + before + within % size;
   uint count = many ? draws : 1u;
   __global const float *own = logits + (size_t)row * ACTIONS, *acquired = mask + (size_t)row * ACTIONS;
   __global float *slope = logits_gradient + (size_t)row * ACTIONS;

@@ -194,17 +194,19 @@ void policy_normalise_reference(const struct host_args *args) {
     normalise_update(args, first, total - first < most ? total : first + most);
 }
 
-/* Where the draws of an image stand, by counting through the steps; *count of them, `slices` apart. */
+/* Where the draws of an image stand, by counting through parts, steps and draws; *count of them, `slices` apart. */
 static size_t draws_of(const struct host_args *args, size_t image, size_t *count) {
-  size_t slices = args->value[7].u, draws = args->value[8].u, step = 0;
-  bool shared = true;
-  while (image >= (shared ? slices : slices * draws)) {
-    image -= shared ? slices : slices * draws;
-    shared = args->value[9].u;
-    step++;
-  }
-  *count = shared ? draws : 1;
-  return step * slices * draws + image;
+  size_t slices = args->value[7].u, each = args->value[8].u, draws = args->value[9].u, steps = args->value[10].u;
+  for (size_t part = 0; part < slices; part += each)
+    for (size_t step = 0; step < steps; step++) {
+      bool shared = args->value[11].u || !step;
+      *count = shared ? draws : 1;
+      for (size_t draw = 0; draw < (shared ? 1 : draws); draw++)
+        for (size_t slice = part; slice < slices && slice < part + each; slice++)
+          if (!image--) return (step * draws + draw) * slices + slice;
+    }
+  REQUIRE(false, "the image is none of the states");
+  return 0;
 }
 
 void policy_reinforce_reference(const struct host_args *args) {
@@ -303,9 +305,12 @@ void policy_reinforce_prepare(struct host_args *args, struct random *random) {
   uint32_t slices = 1 + random_u32(random) % 5, draws = 1 + random_u32(random) % 4;
   prepare_choices(args, random, 0, true);
   args->value[6].u = random_u32(random) % 4;
+  uint32_t shared = random_u32(random) % 2, states = ((uint32_t)args->rows + 3) / slices + 1; /* of a slice, at least */
   args->value[7].u = slices;
-  args->value[8].u = draws;
-  args->value[9].u = random_u32(random) % 2;
+  args->value[8].u = 1 + random_u32(random) % slices;
+  args->value[9].u = draws;
+  args->value[10].u = shared ? states : states / draws + 2;
+  args->value[11].u = shared;
   for (size_t row = 0; row < args->rows; row++) {
     size_t count, place = draws_of(args, args->value[6].u + row, &count);
     struct choice choice = choice_of(args, 0, row);

@@ -264,6 +264,8 @@ static void expect(struct bench *bench, bool greedy) {
                                      .terms = world_memory(world, STATE_terms),
                                      .slices = STATES,
                                      .draws = FREE,
+                                     .each = STATES,
+                                     .steps = 1,
                                      .shared = true};
   device_write(bench->simulation.device, draws.action, 0, sizeof action, action);
   device_write(bench->simulation.device, draws.advantage, 0, sizeof advantage, advantage);

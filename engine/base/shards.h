@@ -25,5 +25,7 @@ struct shard_pass {
 /* Turn number `turn` of passes of at most `most` over this rank's rows; false: there is none. A pass holds whole shards, or
  * where one is too large a part of it, whose sums are added to those of its other parts in their order. */
 bool shards_take(const struct shards *shards, struct shard_pass *pass, size_t turn, size_t rows, size_t most);
+/* The same of shards of `each` rows. */
+bool shards_take_each(const struct shards *shards, struct shard_pass *pass, size_t turn, size_t rows, size_t each, size_t most);
 
 #endif

@@ -79,7 +79,7 @@ static void set(struct options *options) {
 static struct simulation_plan plan(const struct training *training, const struct split *split,
                                    size_t slices) {
   const struct options *options = &split->options;
-  size_t envs = options->world.envs, group = group_of(options), budget = training->acquisition.budget;
+  size_t envs = options->world.envs, group = trajectories_held(training->device, group_of(options)), budget = training->acquisition.budget;
   bool validates = split == &training->validation;
   if (envs > slices) envs = slices;
   struct simulation_plan plan =
@@ -188,24 +188,42 @@ static const struct system save_update = {.name = "save_update",
                                           .doc = "losses and rewards of the last update, for the log",
                                           .reads = SET(STATE_terms) | SET(ROLLOUT_reward)};
 
+/* Losses and rewards of the last update, of all ranks: [state] as an update takes them, and [step][draw][slice]. */
+static bool read_update(struct training *training, size_t *images, size_t *scans, struct error *error) {
+  struct pgmri *pgmri = pgmri_of(training);
+  struct world *world = training_world(training);
+  struct ranks *ranks = training->device->ranks;
+  const struct trajectories *trajectories = &pgmri->trajectories;
+  size_t states = trajectories_states(trajectories), draws = training->options->pgmri.trajectories, own = trajectories->slices;
+  float *terms = pgmri->policy.terms, *rewards = pgmri->policy.rewards, *read = terms + 2 * pgmri->policy.rows;
+  *images = trajectories->all * states, *scans = trajectories->all * draws;
+  memset(terms, 0, 2 * *images * sizeof *terms);
+  memset(rewards, 0, trajectories->steps * *scans * sizeof *rewards);
+  if (own) { /* the last ranks may have none */
+    struct world_use before = world_enter(world, training_host(training, PGMRI_LOG, 0));
+    world_read(world, STATE_terms, 0, own * states, terms + 2 * trajectories->before * states);
+    world_read(world, ROLLOUT_reward, 0, trajectories->steps * own * draws, read);
+    world_leave(world, before);
+  }
+  if (!device_finish(training->device, error)) return false;
+  for (size_t i = 0; i < trajectories->steps * draws; i++)
+    memcpy(rewards + i * trajectories->all + trajectories->before, read + i * own, own * sizeof *rewards);
+  ranks_unite(ranks, terms, 2 * *images * sizeof *terms);
+  ranks_unite(ranks, rewards, trajectories->steps * *scans * sizeof *rewards);
+  return true;
+}
+
 /* Tells the return of the last update. */
 static bool log_update(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   struct pgmri *pgmri = pgmri_of(training);
-  struct world *world = training_world(training);
-  const struct trajectories *trajectories = &pgmri->trajectories;
   const float *terms = pgmri->policy.terms, *rewards = pgmri->policy.rewards;
-  size_t images = trajectories_images(trajectories), scans = trajectories->slices * training->options->pgmri.trajectories;
-  struct world_use before = world_enter(world, training_host(training, PGMRI_LOG, 0));
-  world_read(world, STATE_terms, 0, images, pgmri->policy.terms);
-  world_read(world, ROLLOUT_reward, 0, trajectories->steps * scans, pgmri->policy.rewards);
-  world_leave(world, before);
-  if (!device_finish(training->device, error)) return false;
-  policy_task_share_terms(training, 2, images, images);
+  size_t images, scans;
+  if (!read_update(training, &images, &scans, error)) return false;
   for (size_t i = 0; i < images; i++) {
     values[PGMRI_loss] += terms[2 * i];
     values[PGMRI_entropy] += terms[2 * i + 1] / (double)images;
   }
-  for (size_t i = 0; i < trajectories->steps * scans; i++) values[PGMRI_reward] += rewards[i] / (double)scans;
+  for (size_t i = 0; i < pgmri->trajectories.steps * scans; i++) values[PGMRI_reward] += rewards[i] / (double)scans;
   values[PGMRI_rate] = training->optimiser.rate;
   return optimise_norm(&training->optimiser, &values[PGMRI_gradient_norm], error);
 }

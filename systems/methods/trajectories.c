@@ -1,5 +1,6 @@
 #include "systems/methods/trajectories.h"
 
+#include "engine/base/round.h"
 #include "systems/methods/policy_task.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/systems.h"
@@ -37,9 +38,20 @@ struct simulation_plan trajectories_validation_plan(const struct options *option
   return plan;
 }
 
-size_t trajectories_images(const struct trajectories *trajectories) {
+size_t trajectories_states(const struct trajectories *trajectories) {
   const struct simulation_plan *plan = &trajectories->simulation->plan;
-  return images_of(trajectories->slices, plan->draws, trajectories->steps, plan->greedy);
+  return images_of(1, plan->draws, trajectories->steps, plan->greedy);
+}
+
+size_t trajectories_images(const struct trajectories *trajectories) {
+  return trajectories->slices * trajectories_states(trajectories);
+}
+
+size_t trajectories_held(const struct device *device, size_t slices) {
+  if (!device) return slices;
+  const struct shards shards = device_shards(device);
+  size_t held = divide_up(slices, shards.all) * shards_held(&shards);
+  return held < slices ? held : slices;
 }
 
 void trajectories_open(struct trajectories *trajectories) {
@@ -53,9 +65,10 @@ void trajectories_open(struct trajectories *trajectories) {
           "the simulation has no policy that looks at images");
   REQUIRE(draws > 1 || !options->pgmri.baseline, "one draw has no baseline");
   REQUIRE(simulation->plan.greedy || options->pgmri.baseline, "the nongreedy estimate is with its baseline");
-  REQUIRE(trajectories->most * draws <= world_capacity(world, TABLE_ENV) &&
-              trajectories->most * draws * trajectories->steps <= world_capacity(world, TABLE_ROLLOUT),
-          "%zu slices with %zu draws; there are %zu environments", trajectories->most, draws,
+  size_t held = trajectories_held(world_device(world), trajectories->most);
+  REQUIRE(held * draws <= world_capacity(world, TABLE_ENV) &&
+              held * draws * trajectories->steps <= world_capacity(world, TABLE_ROLLOUT),
+          "%zu slices with %zu draws; there are %zu environments", held, draws,
           world_capacity(world, TABLE_ENV));
   simulation->trajectories.minibatch = options->pgmri.batch;
 }
@@ -71,7 +84,7 @@ static void run_advantage(struct world *world, void *context) {
   kernel_run(world_kernels(world), "pgmri_advantage", world_rows(world, TABLE_ENV),
              ARGS(arg_unnamed(world_in(world, reward)), world_out(world, ROLLOUT_advantage),
                   arg_u32((uint32_t)trajectories->steps), arg_u32((uint32_t)trajectories->slices),
-                  arg_u32(options->pgmri.batch), arg_u32(options->pgmri.accumulation),
+                  arg_u32((uint32_t)trajectories->before), arg_u32((uint32_t)trajectories->all), arg_u32(options->pgmri.batch), arg_u32(options->pgmri.accumulation),
                   arg_f32(plan->greedy ? 0 : (float)options->pgmri.gamma),
                   arg_u32((uint32_t)(plan->draws - options->pgmri.baseline))));
 }
@@ -94,17 +107,22 @@ void trajectories_add_play(struct trajectories *trajectories, struct schedule *s
 
 void trajectories_play(struct trajectories *trajectories, const struct schedule *play, uint32_t first, size_t slices) {
   struct simulation *simulation = trajectories->simulation;
+  struct trajectory_plan *plan = &simulation->trajectories;
+  const struct shards shards = device_shards(world_device(simulation->world));
   REQUIRE(slices && slices <= trajectories->most, "%zu slices; an update takes %zu", slices,
           trajectories->most);
-  trajectories->slices = simulation->trajectories.slices = slices;
+  size_t own = shards_rows(&shards, slices, &plan->before) - plan->before;
+  plan->slices = own, plan->all = slices, plan->each = divide_up(slices, shards.all);
+  trajectories->slices = own, trajectories->before = plan->before, trajectories->all = slices;
+  if (!own) return;
   trajectories->group = (struct scan_group){.steps = trajectories->steps,
-                                            .scans = slices * simulation->plan.draws,
+                                            .scans = own * simulation->plan.draws,
                                             .members = simulation->plan.draws,
-                                            .stride = slices,
+                                            .stride = own,
                                             .scale = 1};
-  simulation->trajectories.row = simulation->rollout_row = 0;
-  simulation->rows = (struct rollout_rows){.stride = slices * simulation->plan.draws};
-  simulation_number(simulation, first, slices);
+  simulation->rollout_row = 0;
+  simulation->rows = (struct rollout_rows){.stride = own * simulation->plan.draws};
+  simulation_number(simulation, first + (uint32_t)plan->before, own);
   schedule_run(play, simulation->world);
 }
 
@@ -115,9 +133,10 @@ static bool next_pass(struct world *world, void *context, size_t turn) {
   struct simulation *simulation = trajectories->simulation;
   const struct shards shards = device_shards(world_device(world));
   struct shard_pass pass;
-  if (!shards_take(&shards, &pass, turn, trajectories_images(trajectories), simulation->policy->batch)) return false;
+  size_t states = trajectories_states(trajectories), each = simulation->trajectories.each * states;
+  if (!shards_take_each(&shards, &pass, turn, trajectories->all * states, each, simulation->policy->batch)) return false;
   graph_set_shards(simulation->policy->graph, pass.shard, pass.each);
-  simulation->pass = (struct pass){.first = pass.first, .images = pass.rows};
+  simulation->pass = (struct pass){.first = pass.first - trajectories->before * states, .images = pass.rows};
   return true;
 }
 
@@ -141,7 +160,7 @@ static const struct system gather = {.name = "gather_states",
 
 static double usual_advantage(const struct trajectories *trajectories) {
   const struct simulation *simulation = trajectories->simulation;
-  return usual_gain * metric_scale(simulation->options) / (double)(trajectories->slices * simulation->plan.draws);
+  return usual_gain * metric_scale(simulation->options) / (double)(trajectories->all * simulation->plan.draws);
 }
 
 static void run_loss(struct world *world, void *context) {
@@ -152,6 +171,8 @@ static void run_loss(struct world *world, void *context) {
                                      .terms = world_part(world, STATE_terms).as.m,
                                      .slices = trajectories->slices,
                                      .draws = simulation->plan.draws,
+                                     .each = simulation->trajectories.each,
+                                     .steps = trajectories->steps,
                                      .shared = simulation->plan.greedy};
   policy_reinforce(simulation->policy, &draws, simulation->pass.first, simulation->pass.images,
                    usual_advantage(trajectories));

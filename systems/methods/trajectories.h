@@ -6,7 +6,7 @@
  *   nongreedy    q lines are drawn from the first state; from there on each trajectory draws its own
  *
  * Scans are [trajectory][slice]. What the policy saw is kept, one image for all draws of one state: a
- * reconstruction costs more than its storage. */
+ * reconstruction costs more than its storage. Shards of an update are of slices, and ranks play the scans of their own. */
 #ifndef L2SR_SYSTEMS_TRAJECTORIES_H
 #define L2SR_SYSTEMS_TRAJECTORIES_H
 
@@ -18,7 +18,7 @@
 struct trajectories {
   struct simulation *simulation; /* the caller's, of trajectories_plan; to open them, with policy (and reconstructor) set */
   size_t steps, most;            /* of a scan; slices of an update */
-  size_t slices;                 /* of the last play */
+  size_t slices, before, all;    /* of the last play: this rank's; those of earlier ranks; of all */
   struct scan_group group;       /* the draws of a slice, of the last play */
 };
 
@@ -39,8 +39,12 @@ void trajectories_open(struct trajectories *trajectories);
 /* Only enqueues. The scans of slices number first, first + 1 ... of SLICE_order, and what each draw was worth, by a
  * list that trajectories_add_play has filled. The last minibatch may be short: its mean is over fewer slices. */
 void trajectories_play(struct trajectories *trajectories, const struct schedule *play, uint32_t first, size_t slices);
+/* How many of an update's slices a rank plays at most; all, where there is no device. */
+size_t trajectories_held(const struct device *device, size_t slices);
 
-/* Images that the policy saw in the last play. */
+/* Images that the policy sees of a slice. */
+size_t trajectories_states(const struct trajectories *trajectories);
+/* Those that it saw on this rank in the last play. */
 size_t trajectories_images(const struct trajectories *trajectories);
 
 /* Systems for lists of the caller's: of a play; and those by which the policy's gradients become those of their loss, in

@@ -180,7 +180,8 @@ void policy_reinforce(struct policy *policy, const struct policy_draws *draws, s
                   arg_buffer(ARG_IN, ELEMENT_U32, draws->action), graph_arg(ARG_IN, draws->advantage),
                   graph_arg(ARG_OUT, policy->logits_gradient),
                   arg_buffer(ARG_INOUT, ELEMENT_C64, draws->terms), arg_u32((uint32_t)first),
-                  arg_u32((uint32_t)draws->slices), arg_u32((uint32_t)draws->draws), arg_u32(draws->shared)));
+                  arg_u32((uint32_t)draws->slices), arg_u32((uint32_t)draws->each), arg_u32((uint32_t)draws->draws),
+                  arg_u32((uint32_t)draws->steps), arg_u32(draws->shared)));
 }
 
 /* ---- files --------------------------------------------------------------------------------------------- */

@@ -84,12 +84,13 @@ struct policy_update {
 void policy_loss(struct policy *policy, const struct policy_update *update, size_t first, size_t images,
                  double share);
 
-/* REINFORCE learns from these (systems/methods/trajectories.h): draws of lines, several of one image where
- * they share a state. */
+/* REINFORCE learns from these (systems/methods/trajectories.h): draws of lines, several of one image where they share a state;
+ * images are of slices in parts, [part][step][draw][slice]. */
 struct policy_draws {
   cl_mem action, advantage; /* of the draws, [step][draw][slice] */
   cl_mem terms;             /* written, float2 an image: loss, entropy */
   size_t slices, draws;     /* of a step: slices * draws */
+  size_t each, steps;       /* slices of a part, of which the last may have fewer; steps of all */
   bool shared;              /* in every step all draws of a slice share its state; else in the first one */
 };
 /* After a forward of images first, first + 1 ...: the gradients that backward starts from, of the sum over

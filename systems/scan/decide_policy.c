@@ -112,19 +112,28 @@ const struct system system_encode_reconstruction = {
     .kernels = {"pgmri_input", "policy_mask"},
     .run = run_encode_reconstruction};
 
+static void keep(struct world *world, const struct simulation *simulation, unsigned from, unsigned to, size_t words) {
+  const struct trajectory_plan *trajectories = &simulation->trajectories;
+  const struct pass *pass = &simulation->pass;
+  kernel_run(world_kernels(world), "pgmri_keep", pass->images,
+             ARGS(arg_unnamed(world_in(world, from)), arg_unnamed(world_part(world, to)), arg_u32((uint32_t)words),
+                  arg_u32((uint32_t)pass->first), arg_u32((uint32_t)trajectories->slices), arg_u32((uint32_t)trajectories->each),
+                  arg_u32((uint32_t)simulation->plan.draws), arg_u32(simulation->steps), arg_u32(simulation->taken),
+                  arg_u32(simulation->plan.greedy)));
+}
+
 static void run_keep(struct world *world, void *context) {
-  struct simulation *simulation = context;
-  struct trajectory_plan *trajectories = &simulation->trajectories;
-  size_t images = simulation->pass.images;
-  world_copy(world, BATCH_observation, 0, STATE_observation, trajectories->row, images);
-  world_copy(world, BATCH_taken, 0, STATE_taken, trajectories->row, images);
-  trajectories->row += images;
+  const struct simulation *simulation = context;
+  const struct scan_shape *shape = &simulation->acquisition.shape;
+  keep(world, simulation, BATCH_observation, STATE_observation, (size_t)shape->height * shape->width);
+  keep(world, simulation, BATCH_taken, STATE_taken, shape->actions);
 }
 
 const struct system system_keep_state = {.name = "keep_state",
                                          .doc = "keep what the policy sees for the update",
                                          .reads = SET(BATCH_observation) | SET(BATCH_taken),
                                          .parts = SET(STATE_observation) | SET(STATE_taken),
+                                         .kernels = {"pgmri_keep"},
                                          .run = run_keep};
 
 /* Takes one draw after the other of the draws that share an image. */
@@ -170,7 +179,7 @@ static void run_follow(struct world *world, void *context) {
   kernel_run(world_kernels(world), "pgmri_follow", world_rows(world, TABLE_ENV),
              ARGS(world_in(world, ENV_scan), world_in(world, ENV_step), world_inout(world, ENV_mask),
                   world_inout(world, ENV_quality), world_inout(world, ENV_reconstruction),
-                  arg_u32((uint32_t)simulation->trajectories.slices),
+                  arg_u32((uint32_t)simulation->trajectories.slices), arg_u32((uint32_t)simulation->trajectories.before),
                   arg_u32((uint32_t)simulation->trajectories.minibatch), arg_u32(simulation->options->world.seed)));
 }
 

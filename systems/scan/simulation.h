@@ -91,7 +91,8 @@ struct rollout_rows {
 /* Trajectories that PG-MRI's policy is trained on. */
 struct trajectory_plan {
   size_t slices; /* scans [0, slices) are one of each slice, and while all draws share a state stand for all */
-  size_t row;    /* the next row of STATE */
+  size_t before, all; /* slices of the update that earlier ranks have; that all have */
+  size_t each;   /* slices of a shard: STATE is [shard][step][draw][slice] */
   size_t minibatch; /* slices that go on from the same one of their trajectories (greedy) */
 };
 
