@@ -19,6 +19,7 @@ policy: {channels: 2, pools: 1, hidden: 8}
 world: {envs: 4}
 train: {epochs: 2, batch: 5, log_every: 2}
 learn: {scans: 12, steps: 72, validations: 1, log_every: 1}
+pgmri: {batch: 3, accumulation: 1, trajectories: 2, epochs: 1, log_every: 1} # of 8 shards 3 have a slice, the last two of 4 ranks none
 alternate: {rounds: 1}
 Y
 run "phantom" "$l2sr" phantom data --train 2 --val 1 --test 0 --slices 4 --size 32 --rows 32 --columns 32
@@ -65,6 +66,7 @@ same reconstructor . 2 4p
 same l2s policy_1 2 4p
 same loupe . 4
 says err 'gradients of 4 ranks are summed through host memory (rank 0: '
+same pgmri policy_1 2 4
 same lbcs mask_1 2
 same suno masks_1 2
 no_part "trainings"
@@ -142,6 +144,19 @@ ends "train.exchange is peer, and ranks do not read each other's memory (rank 0:
   --set train.exchange=peer --output refused
 ends '2 ranks were started, and train.shards is 1: a rank takes one at least; start 1 or fewer, or set it to 0' $starts -n 2 "$l2sr" train scene --set train.shards=1 \
   --output refused
+run "sums are checked and timed" launch 2 "$l2sr" bench sums --bytes 65536 --json
+says out '"bench":"sums","way":"host","ranks":2,"bytes":65536,'
+cp out sums.json
+refuse 1 "--devices: no OpenCL device matches '99'" bench sums --devices 0,99
+if has_full "sums by --devices to a full disk"; then
+  tried=$((tried + 1))
+  "$l2sr" bench sums --bytes 65536 --devices 0,0 >/dev/full 2>err && complain "sums that cannot be written end well"
+  says err 'l2sr: cannot write the results'
+fi
+run "an update of several ranks" $starts -n 2 "$l2sr" bench train scene --json
+cp out update.json
+run "a model of both" "$l2sr" bench scaling sums.json update.json --json
+says out '"update":"reconstructor of '
 refuse 2 'bench sums measures several ranks, and there is one; give --devices all' bench sums
 ends "rank 1 on $(hostname) has the scene" $starts -n 1 "$l2sr" train scene --output other : -n 1 "$l2sr" train scene --seed 9 \
   --output other

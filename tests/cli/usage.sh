@@ -334,6 +334,34 @@ expect 1 info
 says err 'no OpenCL platform found in OCL_ICD_VENDORS='
 says err 'install a driver'
 says out 'HDF5'
+# ---- a model of several cards: sums of 20 us and 10 GB/s an exchange, an update of 10 ms that waits for half of its sum -----
+
+for ranks in 2 4; do
+  awk -v ranks=$ranks 'BEGIN { for (b = 1e5; b < 2e7; b *= 10) {
+    t = 40 + 1e-4 * b + (ranks == 4) * (40 + 5e-5 * b)
+    printf "{\"bench\":\"sums\",\"way\":\"peer\",\"ranks\":%d,\"bytes\":%d,\"microseconds\":%g}\n", ranks, b, t } }'
+done >sums.json
+echo '{"bench":"learn","ranks":2,"alone_rank_milliseconds":10,"milliseconds":10.22,"gradient_bytes":4000000}' >update.json
+expect 0 bench scaling sums.json update.json --json
+says out '"cards":2,"efficiency":0.9785,"milliseconds":10.22,"sums_milliseconds":0.44,"waits":0.5,'
+says out '"cards":4,"efficiency":0.9671,"milliseconds":10.34,"sums_milliseconds":0.68,'
+expect 0 bench scaling sums.json update.json --cards 2 --network 1 --goal 95 --output page
+says out 'ends at 2 cards: at 4 it is '
+check 'a picture and a table' test -s page/scaling.png -a -s page/scaling.svg -a -s page/scaling.csv
+expect 2 bench scaling sums.json
+says err 'no updates were measured'
+expect 2 bench scaling update.json
+says err 'no sums were measured'
+expect 2 bench scaling
+says err 'bench scaling reads what was measured'
+sed 's/"ranks":2,//' update.json >alone.json
+expect 2 bench scaling sums.json alone.json
+says err 'bench learn was measured by one rank'
+expect 2 bench sums --size 64
+says err 'bench sums takes no --size'
+expect 2 bench step --cards 4
+says err 'bench step takes no --cards, which scaling does'
+
 if has_full "describe to a full disk"; then
   what='describe options to a full disk'
   tried=$((tried + 1))

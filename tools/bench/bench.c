@@ -60,11 +60,12 @@ bool bench_alone(struct device *device, bench_measure *measure, void *context, d
   return good;
 }
 
-void bench_print_ranks(const struct ranks *ranks, double alone, double seconds, double waited, bool json) {
+void bench_print_ranks(const struct device *device, const struct graph *graph, double alone, double seconds, double waited, bool json) {
+  const struct ranks *ranks = device->ranks;
   if (ranks_count(ranks) == 1) return;
   if (json)
-    printf(",\"ranks\":%u,\"alone_rank_milliseconds\":%.6g,\"efficiency\":%.4g,\"waited\":%.4g", ranks->count, 1e3 * alone,
-           alone / seconds, waited);
+    printf(",\"ranks\":%u,\"alone_rank_milliseconds\":%.6g,\"efficiency\":%.4g,\"waited\":%.4g,\"gradient_bytes\":%zu", ranks->count,
+           1e3 * alone, alone / seconds, waited, sizeof(float) * graph->elements);
   else
     printf("  %u ranks: %.1f %% of as many alone (%s ms with a rank's share); %.1f %% of the time waits for other ranks\n",
            ranks->count, 100 * alone / seconds, text_number(1e3 * alone, 4).text, 100 * waited);

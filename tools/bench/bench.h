@@ -24,8 +24,9 @@ bool bench_passes_waited(struct device *device, void (*pass)(void *context), voi
 /* Under several ranks: seconds of what the first measures with one rank's share while the others wait; alone 0. */
 typedef bool bench_measure(void *context, double *seconds, struct error *error);
 bool bench_alone(struct device *device, bench_measure *measure, void *context, double *seconds, struct error *error);
-/* Efficiency beside that, and the share of time in which this rank waited; nothing alone. json: members of an object. */
-void bench_print_ranks(const struct ranks *ranks, double alone, double seconds, double waited, bool json);
+/* Efficiency beside that, the share of time in which this rank waited, and the bytes of the graph's gradient; nothing alone. json:
+ * members of an object. */
+void bench_print_ranks(const struct device *device, const struct graph *graph, double alone, double seconds, double waited, bool json);
 /* The device's time of one pass by kernel and layer: as a table, or as the JSON list of an object's last
  * member. */
 bool bench_profile(struct device *device, void (*pass)(void *context), void *context, bool json,
@@ -87,6 +88,8 @@ bool bench_learn(struct call *call, struct device *device, struct error *error);
 bool bench_train(struct call *call, struct device *device, struct error *error);
 /* `l2sr bench inference`: what a slice costs every method. */
 bool bench_inference(struct call *call, struct device *device, struct error *error);
+/* `l2sr bench scaling`: reads what other benches have measured; takes no device. */
+bool bench_scaling(struct call *call, struct error *error);
 /* `l2sr bench sums`: what sums of gradients over ranks cost, by every way that there is. */
 bool bench_sums(struct call *call, struct device *device, struct error *error);
 /* `l2sr bench pgmri`: reconstructions per second of PG-MRI's training. */

@@ -66,7 +66,7 @@ static bool print_json(struct training *training, const struct timing *timing, b
          algorithm_of(training), precision_of(training), training->policy.batch,
          training->reconstructor.batch, training->train.report.slices, (double)rollout->rows / seconds,
          1e3 * seconds, (unsigned long long)device->bytes);
-  bench_print_ranks(device->ranks, timing->share, seconds, timing->waited, true);
+  bench_print_ranks(device, training->optimiser.graph, timing->share, seconds, timing->waited, true);
   if (profile) printf(",\"parts\":");
   if (profile) good = bench_parts(training->device, run_once, training, true, error);
   printf("}\n");
@@ -89,7 +89,7 @@ static bool print_text(struct training *training, const struct timing *timing, b
          (double)device->bytes / 0x1p30, training->policy.batch, plural(training->policy.batch),
          training->reconstructor.batch, plural(training->reconstructor.batch), training->train.report.slices,
          training->validation.report.slices, plural(training->validation.report.slices));
-  bench_print_ranks(device->ranks, timing->share, seconds, timing->waited, false);
+  bench_print_ranks(device, training->optimiser.graph, timing->share, seconds, timing->waited, false);
   return !profile || bench_parts(training->device, run_once, training, false, error);
 }
 

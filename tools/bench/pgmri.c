@@ -97,11 +97,12 @@ static void pass_policy(struct pgmri_bench *bench, size_t images, bool backward)
 }
 
 static void pass_networks(struct pgmri_bench *bench, bool decide) {
-  bool greedy = trajectories_of(bench)->simulation->plan.greedy;
-  pass_reconstructor(bench, bench->group);
-  for (size_t step = 0; step < trajectories_of(bench)->steps; step++) {
-    if (decide) pass_policy(bench, greedy || step == 0 ? bench->group : bench->scans, false);
-    pass_reconstructor(bench, bench->scans);
+  const struct trajectories *trajectories = trajectories_of(bench); /* of this rank */
+  size_t slices = trajectories->slices, scans = slices * trajectories->simulation->plan.draws;
+  pass_reconstructor(bench, slices);
+  for (size_t step = 0; step < trajectories->steps; step++) {
+    if (decide) pass_policy(bench, trajectories->simulation->plan.greedy || step == 0 ? slices : scans, false);
+    pass_reconstructor(bench, scans);
   }
   pass_policy(bench, trajectories_images(trajectories_of(bench)), true);
 }
@@ -135,7 +136,7 @@ static void print_result(struct pgmri_bench *bench, bool json) {
            "\"least_images_per_second\":%.6g,\"share_of_least\":%.4g,\"milliseconds\":%.6g,"
            "\"gradient_error\":%.3g",
            rate, made, rate / made, least, rate / least, 1e3 * bench->seconds, bench->gradient_error);
-    bench_print_ranks(bench->device->ranks, bench->share, bench->seconds, bench->waited, true);
+    bench_print_ranks(bench->device, bench->training.optimiser.graph, bench->share, bench->seconds, bench->waited, true);
     printf("}\n");
     return;
   }
@@ -150,7 +151,7 @@ static void print_result(struct pgmri_bench *bench, bool json) {
   if (bench->training.policy.blocks)
     printf("; gradients at most %.1e off the portable path (%s)", bench->gradient_error, bench->worst);
   printf("\n");
-  bench_print_ranks(bench->device->ranks, bench->share, bench->seconds, bench->waited, false);
+  bench_print_ranks(bench->device, bench->training.optimiser.graph, bench->share, bench->seconds, bench->waited, false);
 }
 
 static bool open_training(struct pgmri_bench *bench, struct call *call, const struct options *options, struct error *error) {

@@ -80,17 +80,19 @@ static bool time_size(struct sums *sums, bool json, bool *there, struct error *e
 
 bool bench_sums(struct call *call, struct device *device, struct error *error) {
   struct sums sums = {.device = device};
+  uint32_t bytes = 0;
   struct kernel_setup setup = {16, 16, false, call_flag(call, "kernels")};
   bool json = call_flag(call, "json"), good = true, there = true;
   if (ranks_count(device->ranks) == 1)
     return fail_usage(error, "bench sums measures several ranks, and there is one; give --devices all, or start it by mpirun -n 2");
+  if (!call_number(call, "bytes", 256, 1u << 31, &bytes, error)) return false;
   if (!kernels_open(&sums.kernels, device, &kernel_table, &setup, error)) return false;
   if (!json) printf("sums over %u ranks, each on its device, as rank 0 on %s\n", device->ranks->count, device->facts.name);
   for (int way = RANKS_BY_ANY; good && way <= RANKS_BY_HOST; way++) {
     device->ranks->way = (enum ranks_way)way;
     there = true;
-    for (size_t s = 0; good && there && s < SIZES; s++) {
-      sums.count = sizes[s];
+    for (size_t s = 0; good && there && s < (bytes ? 1 : SIZES); s++) {
+      sums.count = bytes ? bytes / 256 * 64 : sizes[s]; /* parts of all ranks are equal */
       good = time_size(&sums, json, &there, error);
     }
   }

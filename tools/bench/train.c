@@ -118,7 +118,7 @@ static bool print_json(struct work *work, const char *method, double alone, bool
          block_precision_name((enum block_precision)options->network.precision),
          reconstructor_fused(&training->reconstructor) ? "true" : "false", (double)work->batch / work->seconds,
          1e3 * work->seconds);
-  bench_print_ranks(training->device->ranks, work->share, work->seconds, work->waited, true);
+  bench_print_ranks(training->device, training->optimiser.graph, work->share, work->seconds, work->waited, true);
   if (alone > 0) printf(",\"alone_milliseconds\":%.6g,\"ratio\":%.4g", 1e3 * alone, work->seconds / alone);
   if (work->passes > 0)
     printf(",\"passes_milliseconds\":%.6g,\"passes_ratio\":%.4g", 1e3 * work->passes, work->seconds / work->passes);
@@ -145,7 +145,7 @@ static bool print_text(struct work *work, const char *method, double alone, bool
     printf(", %.3f times the %s ms of its networks' passes alone", work->seconds / work->passes,
            text_number(1e3 * work->passes, 4).text);
   printf("\n");
-  bench_print_ranks(training->device->ranks, work->share, work->seconds, work->waited, false);
+  bench_print_ranks(training->device, training->optimiser.graph, work->share, work->seconds, work->waited, false);
   return !profile || bench_profile(training->device, update, work, false, error);
 }
 

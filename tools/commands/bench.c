@@ -332,6 +332,24 @@ static bool run_ranks(struct call *call, call_work *run, struct error *error) {
   return devices_join(call, &known, error) && devices_leave(call, call_on_device(call, run, error), error);
 }
 
+/* What only some of them take. */
+static bool check_own(const struct call *call, struct error *error) {
+  static const struct {
+    const char *flag, *bench;
+  } own[] = {{"bytes", "sums"}, {"cards", "scaling"}, {"network", "scaling"}, {"latency", "scaling"}, {"goal", "scaling"}, {"output", "scaling"}};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    if (call_flag(call, own[i].flag) && strcmp(call->operand[0], own[i].bench))
+      return fail_usage(error, "bench %s takes no --%s, which %s does", call->operand[0], own[i].flag, own[i].bench);
+  static const char *const taken[] = {"bytes", "cards", "network", "latency", "goal", "output", "json", "devices", "device", "kernels", "plugin", "trace", "quiet", "verbose", NULL};
+  bool plain = !strcmp(call->operand[0], "sums") || !strcmp(call->operand[0], "scaling");
+  for (int i = 0; plain && i < call->given_count; i++) {
+    size_t t = 0;
+    while (taken[t] && strcmp(taken[t], call->given[i].flag->name)) t++;
+    if (!taken[t]) return fail_usage(error, "bench %s takes no --%s: it follows from no scene", call->operand[0], call->given[i].flag->name);
+  }
+  return true;
+}
+
 struct bench {
   const char *name, *section;
   bool (*check)(const struct options *options, struct error *error);
@@ -383,10 +401,12 @@ static bool check_flags(const struct call *call, const struct bench *bench, stru
 }
 
 static bool run_bench(struct call *call, struct error *error) {
+  if (!check_own(call, error)) return false;
+  if (!strcmp(call->operand[0], "scaling")) return bench_scaling(call, error);
   if (!take_roofline(call, error)) return false;
   const struct bench *bench = find_bench(call->operand[0]);
   if (!bench)
-    return fail_usage(error, "no bench '%s'; there are: step, env, network, policy, train, learn, pgmri, ddqn, sums, roofline, inference",
+    return fail_usage(error, "no bench '%s'; there are: step, env, network, policy, train, learn, pgmri, ddqn, sums, scaling, roofline, inference",
                       call->operand[0]);
   return check_flags(call, bench, error) && (call->operand_count < 2 || call_scene(call, call->operand[1], error)) &&
          take_flag(call, "batch", bench->section, error) &&
@@ -414,13 +434,19 @@ static const struct flag flags[] = {
     FLAG_TRACE,
     {"slices", "N", NULL, "number of distinct slices to scan (default: 1024)"},
     {"scans", "N", "learn.scans", NULL},
+    {"bytes", "N", NULL, "sums: of one gradient of so many bytes"},
+    {"cards", "N", NULL, "scaling: of a host (default 8)"},
+    {"network", "N", NULL, "scaling: gigabits a second between hosts, of a host; default: as fast as sums through host memory"},
+    {"latency", "N", NULL, "scaling: microseconds of an exchange between hosts, at least"},
+    {"goal", "N", NULL, "scaling: percent of efficiency below which it has ended (default 90)"},
+    {"output", "DIR", NULL, "scaling: folder for scaling.csv, scaling.svg and scaling.png"},
     {"json", NULL, NULL, "prints one JSON object"},
     {NULL, NULL, NULL, NULL},
 };
 
 const struct command command_bench = {
     .name = "bench",
-    .operands = "step|env|network|policy|train|learn|pgmri|ddqn|sums|roofline|inference [SCENE...]",
+    .operands = "step|env|network|policy|train|learn|pgmri|ddqn|sums|scaling|roofline|inference [SCENE...]",
     .doc = "measures environment-steps, reconstructions, decisions, learning or whole scans per second",
     .more = "The first operand is one of\n"
             "  step\n"
@@ -446,6 +472,9 @@ const struct command command_bench = {
             "      actions of DDQN's scans and the updates after them, beside the passes of its networks alone\n"
             "  sums\n"
             "      sums of gradients over ranks, of 256 KiB to 171 MB, from card to card and through host memory\n"
+            "  scaling FILE...\n"
+            "      a model of efficiency over 1 to 128 cards, and where it ends, from the lines that bench sums, learn, train and pgmri print "
+            "with --json under mpirun\n"
             "  roofline [network|policy|learn|step]\n"
             "      every kernel of a pass of that bench (network): its time, bytes and operations, and their shares of what the "
             "device copies and multiplies in that time\n"
@@ -453,7 +482,7 @@ const struct command command_bench = {
             "      operations and seconds a slice of every method at the settings of the scenes, one "
             "slice at a time and at the best number of them\n"
             "Results are checked before the clock starts.",
-    .words = "step|env|network|policy|train|learn|pgmri|ddqn|sums|roofline|inference",
+    .words = "step|env|network|policy|train|learn|pgmri|ddqn|sums|scaling|roofline|inference",
     .operands_least = 1,
     .operands_most = 64,
     .flags = flags,
