@@ -249,8 +249,7 @@ static void interrupted(int signal) {
                         "checkpoint\n";
   const char *text = goes_on ? training : plain;
   store_abandon_all();
-  ranks_tell_ended();
-  if (write(STDERR_FILENO, text, strlen(text)) < 0) _exit(128 + signal);
+  if (!ranks_tell_ended() && write(STDERR_FILENO, text, strlen(text)) < 0) _exit(128 + signal);
   _exit(128 + signal);
 }
 

@@ -175,6 +175,12 @@ static bool select_device(const char *select, struct found *chosen, struct devic
   return fail_as(error, ERROR_NO_DEVICE, "no OpenCL device matches '%s'; there are: %s", select, names);
 }
 
+bool device_named(const char *select, struct error *error) {
+  struct found chosen;
+  struct device_facts facts;
+  return select_device(select, &chosen, &facts, error);
+}
+
 /* ---- open devices -------------------------------------------------------------------------------------- */
 
 static unsigned devices; /* the process has one count; LOCK_DEVICES guards it */

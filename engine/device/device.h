@@ -76,6 +76,8 @@ struct device {
 /* Opens the device named by `select`: "" (L2SR_DEVICE if set, else the first GPU, else anything), a place in
  * the list, a kind ("gpu", "cpu", "accelerator"), or a part of its name, vendor or platform. */
 bool device_open(struct device *device, const char *select, struct error *error);
+/* Whether there is such a device; nothing is opened. */
+bool device_named(const char *select, struct error *error);
 /* Opens the device of a context and an in-order queue of the program's, which are retained; queue NULL: one
  * is made on the context's first device. */
 bool device_adopt(struct device *device, cl_context context, cl_command_queue queue, struct error *error);

@@ -42,8 +42,12 @@ grep -q '^failed: bench/x4/broken/seed_7: ' out.second || { cp out.second out; c
 rows=$(grep -c ',done,' bench/benchmark.csv)
 tried=$((tried + 1))
 [ "$rows" = 4 ] && [ "$(grep -c ',failed,' bench/benchmark.csv)" = 1 ] || { cp bench/benchmark.csv out; complain "4 are done and 1 failed, not $rows"; }
-refuse 2 'bench/x4/random_zero_filled/seed_7 was made by other options than the suite has now' benchmark suite --output bench \
+refuse 2 'bench/x4/random_zero_filled/seed_7 was made by other options, data or lengths of training than the suite has now' benchmark suite --output bench \
   --set benchmark.methods=[random] --set acquisition.budget=6 --set benchmark.reconstructors=[zero_filled]
+cp -r data other_data
+refuse 2 'bench/x4/reconstructor/seed_7 was made by other options, data' benchmark suite --output bench --data other_data \
+  --set benchmark.methods=[random] --set benchmark.reconstructors=[network]
+refuse 2 'bench/x4/reconstructor/seed_7 was made by other options, data' benchmark suite --output bench --set train.epochs=2
 touch done
 run "a suite that is done" sh -c "'$l2sr' benchmark suite --output bench --set benchmark.methods=[random,values]"
 tried=$((tried + 1))
@@ -74,6 +78,11 @@ refuse 2 "benchmark.settings has 'x4' and 'other/x4', whose results would share 
 refuse 2 "benchmark.seeds has 'one'" benchmark suite --output other --set 'benchmark.seeds=[one]'
 refuse 2 "benchmark.seeds has '1' twice" benchmark suite --output other --set 'benchmark.seeds=[1,1]'
 refuse 2 "train.output is empty" benchmark suite
+refuse 2 "benchmark.baseline is 'random', and the suite's results are called 'random, zero_filled'" benchmark suite --output other \
+  --set 'benchmark.methods=[random]' --set 'benchmark.reconstructors=[zero_filled]' --set benchmark.baseline=random
+refuse 2 'nothing is left of the suite' benchmark suite --output other --set 'benchmark.methods=[values]' \
+  --set 'benchmark.reconstructors=[zero_filled]'
+refuse 1 "benchmark.devices: no OpenCL device matches '99'" benchmark suite --output other --set 'benchmark.devices=[99]'
 printf 'extends: x4\n' >x4_plain.yaml
 refuse 2 "x4_plain trains a reconstructor alone" benchmark suite --output other --set 'benchmark.methods=[plain]'
 finish

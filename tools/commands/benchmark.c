@@ -1,6 +1,5 @@
 /* Samplers by reconstructors by settings by seeds: trains and evaluates what a suite names, as processes of
  * this program, and makes one page of all. What is done stays done: the same command goes on. */
-#include "engine/base/hash.h"
 #include "engine/base/log.h"
 #include "engine/base/text.h"
 #include "engine/files/scene.h"
@@ -10,6 +9,7 @@
 #include "systems/scan/reconstruction.h"
 #include "tools/commands/command.h"
 #include "tools/commands/jobs.h"
+#include "tools/commands/made.h"
 #include "tools/report/csv.h"
 #include "tools/report/json_line.h"
 #include "tools/report/report.h"
@@ -46,7 +46,7 @@ struct cell {
   const struct scanned *scanned; /* NULL: a sampler that is not trained */
   struct options options;        /* of the scene that is trained, else of the setting */
   struct cell *after;            /* whose reconstructor it takes; NULL: nobody's */
-  uint32_t seed, sum;            /* of the options (sum_of_options) */
+  uint32_t seed, sum, from;      /* of the options, and of data and lengths (made.h) */
   enum cell_state state;
   size_t slot;
   struct job job;
@@ -251,6 +251,28 @@ static bool read_suite(struct suite *suite, struct error *error) {
   return true;
 }
 
+/* What results are called by. */
+static const char *name_of(const struct suite *suite, const struct cell *cell) {
+  return strcmp(cell->reconstructor, "network") ? arena_text(suite->call->arena, "%s, %s", cell->method, cell->reconstructor) : cell->method;
+}
+
+/* Before anything runs: there is something to do, and results with which the page compares others. */
+static bool check_cells(const struct suite *suite, struct error *error) {
+  const char *baseline = suite->call->options.benchmark.baseline, *names = "";
+  for (size_t i = 0; i < suite->cells; i++) {
+    const char *name = name_of(suite, &suite->cell[i]);
+    if (!*suite->cell[i].method) continue;
+    if (!strcmp(name, baseline)) return true;
+    const char *quoted = arena_text(suite->call->arena, "'%s'", name);
+    if (!strstr(names, quoted)) names = arena_text(suite->call->arena, "%s%s%s", names, *names ? ", " : "", quoted);
+  }
+  if (!*names)
+    return fail_usage(error, "nothing is left of the suite: its methods train, and of benchmark.reconstructors none is a network; add network, or a "
+                             "sampler that needs no training");
+  return !*baseline || fail_usage(error, "benchmark.baseline is '%s', and the suite's results are called %s; set it to one of them, or leave it empty",
+                                  baseline, names);
+}
+
 /* benchmark.jobs at a time on each device. */
 static bool read_slots(struct suite *suite, struct error *error) {
   const struct options *options = &suite->call->options;
@@ -262,6 +284,7 @@ static bool read_slots(struct suite *suite, struct error *error) {
                       options->benchmark.jobs, count ? count : 1, plural(count ? count : 1), PROCESSES_MOST);
   do {
     bool named = count && (devices = option_next(devices, word, sizeof word));
+    if (named && !device_named(word, error)) return fail_in(error, "benchmark.devices");
     for (size_t i = 0; i < each && (named || !count); i++)
       suite->device[suite->slots++] =
           named ? arena_text(suite->call->arena, "%s", word) : call_flag(suite->call, "device");
@@ -336,14 +359,11 @@ static const char *reconstructor_file(struct suite *suite, const struct cell *ce
 }
 
 static void make_evaluation(struct suite *suite, struct cell *cell) {
-  struct arena *arena = suite->call->arena;
   const char *reconstructor = reconstructor_file(suite, cell);
-  bool plain = !strcmp(cell->reconstructor, "network");
   begin_command(suite, cell, "evaluate", cell->setting, "evaluate.log");
   struct job *job = &cell->job;
   add_set(suite, job, "evaluate.curves", "true");
-  add_set(suite, job, "evaluate.name",
-          plain ? cell->method : arena_text(arena, "%s, %s", cell->method, cell->reconstructor));
+  add_set(suite, job, "evaluate.name", name_of(suite, cell));
   add_set(suite, job, "evaluate.samplers", cell->scanned ? cell->scanned->sampler : cell->method);
   if (cell->scanned) add_set(suite, job, cell->scanned->key, trained_file(suite, cell, cell->scanned->file));
   if (reconstructor) job_add(job, "--reconstructor"), job_add(job, reconstructor);
@@ -355,33 +375,16 @@ static void make_evaluation(struct suite *suite, struct cell *cell) {
 /* ---- what is done ---------------------------------------------------------------------------------------
  */
 
-/* What the cell's numbers follow from, of its options and of those of the reconstructor that it takes, where they are not
- * the defaults: keys that a later version adds change no sum. */
-static uint32_t sum_of_options(const struct cell *cell, const struct options *standard) {
-  uint32_t sum = cell->after ? cell->after->sum : 0;
-  struct arena *arena = arena_open();
-  for (size_t i = 0; i < option_table.count; i++) {
-    const struct option *row = &option_table.rows[i];
-    if (row->concerns == CONCERNS_PLACE || !strcmp(row->section, "benchmark")) continue;
-    const char *value = option_text(row, &cell->options, arena);
-    if (!strcmp(value, option_text(row, standard, arena))) continue;
-    const char *text = arena_text(arena, "%s.%s=%s\n", row->section, row->name, value);
-    sum = hash_crc(CRC_CASTAGNOLI, sum, text, strlen(text));
-  }
-  arena_close(arena);
-  return sum;
-}
-
-/* Seconds stand in a file that says that the step is done, and after them the sum of the options that it was done by. Where
- * there is no sum, *sum stays; NULL: it is not asked for. */
-static bool read_done(const struct suite *suite, const struct cell *cell, const char *name, double *seconds, uint32_t *sum) {
+/* Seconds stand in a file that says that the step is done, and after them the sums of the options and of the data and lengths that
+ * it was done by; files of earlier versions lack one or both. made: false where these are others than the cell's; NULL: it is not asked for. */
+static bool read_done(const struct suite *suite, const struct cell *cell, const char *name, double *seconds, bool *made) {
   struct error ignored;
   char line[64] = "";
-  unsigned made;
+  unsigned sum, from;
   FILE *file = file_read(path_in(suite, cell, name), &ignored);
-  int fields = file && fgets(line, sizeof line, file) ? sscanf(line, "%lf %x", seconds, &made) : 0;
+  int fields = file && fgets(line, sizeof line, file) ? sscanf(line, "%lf %x %x", seconds, &sum, &from) : 0;
   if (file) fclose(file);
-  if (fields == 2 && sum) *sum = made;
+  if (made) *made = (fields < 2 || sum == cell->sum) && (fields < 3 || from == cell->from);
   return fields >= 1;
 }
 
@@ -389,7 +392,7 @@ static bool write_done(const struct suite *suite, const struct cell *cell, const
                        struct error *error) {
   struct text_file file;
   if (!file_create(&file, path_in(suite, cell, name), error)) return false;
-  fprintf(file.file, "%.3f %08x\n", seconds, (unsigned)cell->sum);
+  fprintf(file.file, "%.3f %08x %08x\n", seconds, (unsigned)cell->sum, (unsigned)cell->from);
   return file_commit(&file, error);
 }
 
@@ -404,22 +407,22 @@ static void note_part(const struct suite *suite, const struct cell *cell) {
 
 static bool find_step(const struct suite *suite, const struct cell *cell, const char *name, double *seconds, bool *done,
                       struct error *error) {
-  uint32_t sum = cell->sum;
-  *done = read_done(suite, cell, name, seconds, &sum);
-  return sum == cell->sum ||
-         fail_usage(error, "%s was made by other options than the suite has now; name another --output, or remove it",
-                    cell->folder);
+  bool made;
+  *done = read_done(suite, cell, name, seconds, &made);
+  return made || fail_usage(error,
+                            "%s was made by other options, data or lengths of training than the suite has now; name another --output, or "
+                            "remove it",
+                            cell->folder);
 }
 
 /* Cells stand after those whose reconstructor they take. */
 static bool find_done(struct suite *suite, struct error *error) {
-  struct options *standard = ARENA_NEW(suite->call->arena, struct options, 1);
-  option_defaults(&option_table, standard, suite->call->arena);
   for (size_t i = 0; i < suite->cells; i++) {
     struct cell *cell = &suite->cell[i];
     double part;
     bool begun, trained, evaluated;
-    cell->sum = sum_of_options(cell, standard);
+    cell->sum = made_by(&cell->options, cell->after ? cell->after->sum : 0);
+    cell->from = made_from(&cell->options, cell->after ? cell->after->from : 0);
     if (!find_step(suite, cell, "seconds", &part, &begun, error) ||
         !find_step(suite, cell, "trained", &cell->trained, &trained, error) ||
         !find_step(suite, cell, "evaluated", &cell->evaluated, &evaluated, error))
@@ -640,7 +643,7 @@ static bool run_benchmark(struct call *call, struct error *error) {
   suite->cell = ARENA_NEW(call->arena, struct cell, CELLS_MOST);
   if (!*suite->folder) return fail_usage(error, "train.output is empty; give --output DIR");
   if (!call_number(call, "seconds", 1, 100000000, &seconds, error) || !read_suite(suite, error) ||
-      !read_slots(suite, error) || !folder_make(suite->folder, error) ||
+      !check_cells(suite, error) || !read_slots(suite, error) || !folder_make(suite->folder, error) ||
       !folder_hold(suite->folder, &held, error))
     return false;
   suite->end = seconds ? clock_seconds() + seconds : 0;

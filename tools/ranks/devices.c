@@ -33,6 +33,8 @@ bool devices_read(const char *text, size_t place[DEVICES_MOST], size_t *count, s
   for (*count = 0; (text = option_next(text, word, sizeof word)) && *count < DEVICES_MOST; place[(*count)++] = number)
     if (!option_whole(word, 0, DEVICES_MOST, &number))
       return fail_usage(error, "--devices has '%s'; it must be all, or places in the list of `l2sr info`, as 0,1", word);
+    else if (!device_named(word, error))
+      return fail_in(error, "--devices");
   return *count || fail_usage(error, "--devices is empty; it must be all, or places in the list of `l2sr info`, as 0,1");
 }
 

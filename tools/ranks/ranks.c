@@ -4,10 +4,13 @@
 #include "engine/base/option.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -80,14 +83,15 @@ static bool is_gone(const struct companion *companion) {
 }
 
 /* The first that is left tells, and all stay long enough to be seen. */
-void ranks_tell_ended(void) {
+bool ranks_tell_ended(void) {
   const struct timespec pause = {.tv_nsec = 200000000};
   uint32_t first = 0;
-  if (!companions[own_rank].process) return;
+  if (!companions[own_rank].process) return false;
   while (first < own_rank && (!companions[first].process || is_gone(&companions[first]))) first++;
   for (uint32_t r = 0; first == own_rank && r < RANKS_MOST; r++)
-    if (is_gone(&companions[r]) && write(STDERR_FILENO, companions[r].text, strlen(companions[r].text)) < 0) return;
+    if (is_gone(&companions[r]) && write(STDERR_FILENO, companions[r].text, strlen(companions[r].text)) < 0) return true;
   nanosleep(&pause, NULL);
+  return true;
 }
 
 /* ---- joining ------------------------------------------------------------------------------------------- */
@@ -123,6 +127,41 @@ bool ranks_name(const struct ranks *ranks, const char *device, struct error *err
 
 /* ---- starting them ------------------------------------------------------------------------------------- */
 
+/* In the child: the launcher, which ends when this process does. It writes what ranks print into `output`. */
+static void become(const char *const *line, int output, int broken, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() == parent && dup2(output, STDOUT_FILENO) >= 0) execvp(line[0], (char *const *)line);
+  int code = errno;
+  _exit(write(broken, &code, sizeof code) == sizeof code ? 127 : 126);
+}
+
+/* What ranks print goes through this process, for launchers lose what cannot be written without a word. Returns errno of the
+ * first write that failed, or 0. */
+static int pass_on(int from) {
+  char bytes[4096];
+  int failed = 0;
+  for (ssize_t count; (count = read(from, bytes, sizeof bytes)) > 0 || (count < 0 && errno == EINTR);)
+    for (ssize_t done = 0, now; count > 0 && !failed && done < count; done += now > 0 ? now : 0)
+      if ((now = write(STDOUT_FILENO, bytes + done, (size_t)(count - done))) < 0 && errno != EINTR) failed = errno;
+  return failed;
+}
+
+/* Ends with the launcher, by its status. Returns errno where it does not start. */
+static int serve(const char *const *line) {
+  int output[2], broken[2], code = 0, status = 0;
+  if (pipe2(output, O_CLOEXEC) || pipe2(broken, O_CLOEXEC)) return errno;
+  pid_t own = getpid(), launcher = fork();
+  if (launcher < 0) return errno;
+  if (!launcher) become(line, output[1], broken[1], own);
+  close(output[1]), close(broken[1]);
+  bool starts = read(broken[0], &code, sizeof code) != sizeof code;
+  int failed = starts ? pass_on(output[0]) : 0;
+  while (waitpid(launcher, &status, 0) < 0 && errno == EINTR) continue;
+  if (!starts) return code;
+  if (failed) fprintf(stderr, "l2sr: cannot write the results: %s\n", strerror(failed));
+  exit(failed ? 1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
 bool ranks_start(uint32_t count, char *const *words, struct error *error) {
   struct arena *arena = arena_open();
   size_t given = 0, used = 0;
@@ -140,8 +179,7 @@ bool ranks_start(uint32_t count, char *const *words, struct error *error) {
   ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
   if (length > 0) program[length] = 0, line[used - 1] = program;
   for (size_t i = 1; i < given; i++) line[used++] = words[i];
-  if (mpi_is_there) execvp(line[0], (char *const *)line);
-  int code = errno;
+  int code = mpi_is_there ? serve(line) : 0;
   arena_close(arena);
   if (!mpi_is_there)
     return fail_usage(error, "%u devices take as many ranks, and this program was built without MPI; install libopenmpi-dev "

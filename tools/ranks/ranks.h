@@ -13,13 +13,14 @@ bool ranks_join(struct ranks *known, struct ranks **ranks, struct error *error);
 void ranks_leave(struct ranks *ranks); /* NULL allowed; waits for all */
 /* Before a refusal is printed: one that other ranks find as well is printed by the first, which ends them. */
 void ranks_let_first_tell(void);
-/* For a handler of signals: where the launcher ends this rank since another one of this host is gone, says which. */
-void ranks_tell_ended(void);
+/* For a handler of signals: where the launcher ends this rank since another one of this host is gone, says which. False: this
+ * process is alone; a rank is ended by its launcher, whose reason is told elsewhere. */
+bool ranks_tell_ended(void);
 /* Puts rank, host and device in front of what is refused; returns false. */
 bool ranks_name(const struct ranks *ranks, const char *device, struct error *error);
 
-/* Starts `count` ranks of this program with those words on this host, by the mpirun on PATH, in place of this process.
- * Returns where that is not possible. */
+/* Starts `count` ranks of this program with those words on this host, by the mpirun on PATH, and ends with them, by their status;
+ * where what they print cannot be written, by 1. Returns where they cannot be started. */
 bool ranks_start(uint32_t count, char *const *words, struct error *error);
 
 /* Only for ranks.c: mpi.c, or where there is no MPI none.c. */
