@@ -50,12 +50,19 @@ tried=$((tried + 1))
 no_part "the search"
 refuse 2 'found/search.jsonl is of a search of other options, data or ranges' search space --output found --set 'search.log=[train.rate 1e-4 1e-2]'
 
-# a rate at which training diverges is a trial like others; one that takes too long has the score that it has then
-run "trials that fail or are late" "$l2sr" search space --output others --set 'search.log=[train.rate 1e8 1e9]' --set 'search.choice=[]' --set train.loss=mse \
-  --set search.trials=3 --set search.limit=5 --set train.epochs=100000 --set 'search.integer=[train.batch 4 5]'
+# one that takes too long has the score that it has then; a rate at which training diverges is a trial like others
+set -- search space --output others --set 'search.log=[train.rate 1e8 1e9]' --set 'search.choice=[]' --set train.loss=mse \
+  --set train.epochs=100000 --set 'search.integer=[train.batch 4 5]'
+"$l2sr" "$@" --set search.trials=1 >out 2>err &
+child=$!
+await tells others/search.jsonl point 1
+kill -9 $child
+wait $child 2>/dev/null
+run "a trial that is late" "$l2sr" "$@" --set search.trials=1 --set search.limit=1
+run "trials that fail" "$l2sr" "$@" --set search.trials=3
 tried=$((tried + 1))
-grep -q '^1,late,0\.[0-9]*,' others/search.csv && grep -q ',the validation loss is inf ' others/search.csv && [ -z "$(find others -name '*.part')" ] ||
-  { cp others/search.csv out; complain "trials are not late and failed"; }
+grep -q '^1,late,0\.[0-9]*,' others/search.csv && [ "$(grep -c ',failed,,.*,the validation loss is inf ' others/search.csv)" = 2 ] &&
+  [ -z "$(find others -name '*.part')" ] || { cp others/search.csv out; complain "trials are not late and failed"; }
 run "the best and the first by other seeds" "$l2sr" search space --output repeated --set search.trials=2 --set search.repeats=1 \
   --set train.rate=1e-9 --set train.epochs=1 --set 'search.integer=[]' --set 'search.choice=[]'
 says out "by 1 other seed: the scene's own 0."
