@@ -50,8 +50,14 @@ same() {
   shift 2
   run "$method by one rank" "$l2sr" train scene --set train.shards=8 --method "$method" --output "$method"
   numbers "$stage" >one
+  cp one own
   for ranks; do
     by=$ranks
+    cp own one
+    if [ "$by" != "${by%p}" ] && [ "$cards" ]; then # a stand-in is a card, which cuts some sums otherwise than a CPU
+      run "$method by one such card" env LD_PRELOAD="$cards" "$l2sr" train scene --set train.shards=8 --method "$method" --output "card/$method"
+      numbers "card/$stage" >one
+    fi
     run "$method by $by ranks" launch "$by" "$l2sr" train scene --method "$method" --output "by_$by/$method"
     says err "rank 0 of ${by%p} waited for others"
     tried=$((tried + 1))
