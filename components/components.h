@@ -100,6 +100,7 @@ enum shape {
   X(ENV, nmse, F32, ONE, STEP, "squared error over squared norm of the target")                              \
   X(ENV, mse, F32, ONE, STEP, "mean squared error")                                                          \
   X(ENV, callback, F32, ONE, STEP, "the program's own number of the image (metric callback)")                \
+  X(ENV, log_likelihood, F32, ONE, STEP, "logarithm of the probability that a classifier gives the slice's label")     \
   X(ENV, quality, F32, ONE, SAVED, "the scene's similarity, signed so that more is better")                  \
   X(ENV, reward, F32, ONE, STEP, "reward of this step, by the rule reward.form")                             \
   X(ENV, rank, U32, W, SAVED, "order in which this scan's actions are acquired (tau_step)")                  \
@@ -130,6 +131,7 @@ enum shape {
   X(ROLLOUT, nmse, F32, ONE, SAVED, "nmse after this many actions")                                          \
   X(ROLLOUT, mse, F32, ONE, SAVED, "mse after this many actions")                                            \
   X(ROLLOUT, callback, F32, ONE, SAVED, "callback after this many actions")                                  \
+  X(ROLLOUT, log_likelihood, F32, ONE, SAVED, "log_likelihood after this many actions")                      \
   X(STATE, observation, F32, HW, SAVED, "normalised reconstruction that the policy saw")                     \
   X(STATE, taken, F32, A, SAVED, "1 where an action was acquired in it")                                     \
   X(STATE, terms, C64, ONE, SAVED, "loss and entropy of the choice in it")                                   \

@@ -183,8 +183,11 @@ enum option_concern {
     "precision of the encoder, as network.precision")                                                        \
   X(policy, U32, batch, "1024", 1, 65536, NULL, "largest number of observations in one pass of the policy")
 #define REWARD_OPTIONS(X)                                                                                    \
-  X(reward, CHOICE, metric, "ssim", 0, 0, "ssim|ssim_uniform|psnr|psnr_unclamped|nmse|mse|callback",         \
-    "similarity S in the reward. callback: a number of a function of the program's own, more is better")                                                                            \
+  X(reward, CHOICE, metric, "ssim", 0, 0, "ssim|ssim_uniform|psnr|psnr_unclamped|nmse|mse|callback|log_likelihood", \
+    "similarity S in the reward. callback: a number of a function of the program's own, more is better. "     \
+    "log_likelihood: logarithm of the probability that reward.classifier gives the slice's data.label")       \
+  X(reward, TEXT, classifier, "", 0, 0, NULL,                                                                \
+    "checkpoint of train.method classifier, for log_likelihood and for the metrics that follow from it", CONCERNS_PLACE) \
   X(reward, CHOICE, form, "sparse", 0, 0, "sparse|dense|compat",                                             \
     "sparse: S at the end. dense: gain in S at every step. compat: S at the end and minus the initial S "    \
     "at the first step, as the published L2SR code. nmse and mse count negative")                            \
@@ -194,7 +197,8 @@ enum option_concern {
   X(evaluate, TEXT, name, "", 0, 0, NULL, "name of the method in tables; empty: the sampler's name")         \
   X(evaluate, LIST, samplers, "random", 0, 0, NULL, "samplers to run; `l2sr describe samplers` lists them")  \
   X(evaluate, LIST, metrics, "ssim,psnr,nmse", 0, 0, NULL,                                                   \
-    "metrics in the table: ssim, ssim_uniform, psnr, psnr_unclamped, nmse, mse, callback")                             \
+    "metrics in the table: ssim, ssim_uniform, psnr, psnr_unclamped, nmse, mse, callback; by reward.classifier "\
+    "log_likelihood, cross_entropy, accuracy and auc, the area under the ROC curve over all slices")          \
   X(evaluate, CHOICE, profile, "l2sr", 0, 0, "l2sr|fastmri|pgmri|pineda",                                    \
     "whose scores: l2sr's own; those of fastMRI's evaluate.py, of volumes; of PG-MRI; of active-mri (Pineda "  \
     "et al. 2020), by each slice's largest pixel. Rewards do not change", CONCERNS_TEST)                     \
@@ -232,7 +236,8 @@ enum option_concern {
   X(STRAIGHT_THROUGH, straight_through)                                                                      \
   X(SUNO, suno)                                                                                              \
   X(DDQN, ddqn)                                                                                              \
-  X(EVALUATOR, evaluator)
+  X(EVALUATOR, evaluator)                                                                                    \
+  X(CLASSIFIER, classifier)
 #define METHOD_CHOICE(enumerator, name) "|" #name
 #define METHOD_CHOICES (&(TRAIN_METHODS(METHOD_CHOICE))[1])
 #define TRAIN_OPTIONS(X)                                                                                     \
@@ -448,6 +453,12 @@ enum option_concern {
     "weight of what draws the reconstructor to images whose lines the evaluator takes for true; 0: none")    \
   X(evaluator, F64, rate, "0", 0, 1000000000, NULL,                                                          \
     "learning rate of the evaluator in the first epoch; 0: train.rate")
+/* train.method classifier */
+#define CLASSIFIER_OPTIONS(X)                                                                                \
+  X(classifier, U32, classes, "2", 2, 256, NULL, "classes that it tells apart: data.label is 0 to this less 1") \
+  X(classifier, U32, channels, "16", 1, 1024, NULL, "channels of its first block; each pooling doubles them") \
+  X(classifier, U32, pools, "4", 1, 6, NULL, "poolings of its encoder")                                      \
+  X(classifier, U32, hidden, "64", 1, 4096, NULL, "width of its hidden layers")
 #define DDQN_OPTIONS(X)                                                                                      \
   X(ddqn, CHOICE, specific, "subject", 0, 0, "subject|data_set",                                             \
     "what the network sees. subject: the scan. data_set: how many actions there were, so that all scans get one mask") \
@@ -522,7 +533,10 @@ enum option_concern {
   X(phantom, U32, padded_right, "0", 0, 511, NULL, "last columns of k-space that hold zeros")                \
   X(phantom, SIDES, size, "128", 32, 1024, NULL, "side of the stored images, or [height, width]")            \
   X(phantom, F64, noise, "0.01", 0, 1, NULL,                                                                 \
-    "standard deviation of the noise in k-space, as a fraction of the image's peak")
+    "standard deviation of the noise in k-space, as a fraction of the image's peak")                         \
+  X(phantom, F64, lesions, "0", 0, 1, NULL,                                                                  \
+    "share of the patients that have a large lesion. Above 0 volumes have a dataset `lesion`: 1 for slices in which it shows, " \
+    "else 0 (data.label lesion)")
 
 /* How files of other programs are read, by `l2sr import` and where data.path names one. */
 #define IMPORT_OPTIONS(X)                                                                                    \
@@ -573,6 +587,7 @@ enum option_concern {
   SUNO_OPTIONS(X)                                                                                            \
   DDQN_OPTIONS(X)                                                                                            \
   EVALUATOR_OPTIONS(X)                                                                                       \
+  CLASSIFIER_OPTIONS(X)                                                                                      \
   BENCHMARK_OPTIONS(X)                                                                                       \
   SEARCH_OPTIONS(X)                                                                                          \
   PHANTOM_OPTIONS(X)                                                                                         \
@@ -610,6 +625,7 @@ struct options {
   struct { SUNO_OPTIONS(X) } suno;
   struct { DDQN_OPTIONS(X) } ddqn;
   struct { EVALUATOR_OPTIONS(X) } evaluator;
+  struct { CLASSIFIER_OPTIONS(X) } classifier;
   struct { BENCHMARK_OPTIONS(X) } benchmark;
   struct { SEARCH_OPTIONS(X) } search;
   struct { PHANTOM_OPTIONS(X) } phantom;
@@ -642,7 +658,7 @@ enum data_order { ORDER_SEQUENTIAL, ORDER_PERMUTED };
 enum acquisition_geometry { GEOMETRY_LINES, GEOMETRY_SPOKES, GEOMETRY_POINTS, GEOMETRY_PAIRS };
 enum observation_storage { OBSERVATION_F32, OBSERVATION_F16 };
 enum evaluate_profile { PROFILE_L2SR, PROFILE_FASTMRI, PROFILE_PGMRI, PROFILE_PINEDA };
-enum reward_metric { METRIC_SSIM, METRIC_SSIM_UNIFORM, METRIC_PSNR, METRIC_PSNR_UNCLAMPED, METRIC_NMSE, METRIC_MSE, METRIC_CALLBACK };
+enum reward_metric { METRIC_SSIM, METRIC_SSIM_UNIFORM, METRIC_PSNR, METRIC_PSNR_UNCLAMPED, METRIC_NMSE, METRIC_MSE, METRIC_CALLBACK, METRIC_LOG_LIKELIHOOD };
 enum reward_form { REWARD_SPARSE, REWARD_DENSE, REWARD_COMPAT }; /* known to kernels/score.cl */
 enum train_schedule { SCHEDULE_STEP, SCHEDULE_MILESTONES };
 #define METHOD_ENUMERATOR(enumerator, name) METHOD_##enumerator,

@@ -44,7 +44,7 @@ void set_complex(struct run *run) {
 
 static struct training_config config_of(const struct run *run, bool resume) {
   const char *output = run->options.train.output;
-  return (struct training_config){.task = method_of(&run->options)->stages[0], .folder = *output ? output : NULL, .resume = resume, .kernel_folder = ""};
+  return (struct training_config){.task = run->task ? run->task : method_of(&run->options)->stages[0], .folder = *output ? output : NULL, .resume = resume, .kernel_folder = ""};
 }
 
 void open_run(struct run *run, bool resume) {

@@ -17,6 +17,7 @@ extern struct folder folder;
 struct run {
   struct arena *arena;
   struct options options;
+  const struct task *task; /* NULL: the first of the method */
   struct training training;
 };
 

@@ -220,6 +220,19 @@ static void build_anatomy(struct anatomy *anatomy, struct random *random) {
   for (int i = 0; i < LATTICE * LATTICE * LATTICE; i++) value[i] = draw(random, -1, 1);
 }
 
+/* A large one, painted over all else, which shows in half of the slices. */
+static void add_lesion(struct anatomy *anatomy, struct random *random) {
+  struct shape *shape = &anatomy->shape[anatomy->count++];
+  *shape = (struct shape){.rim = LESION, .inside = FLUID, .thick = 0.03f, .soft = 0.02f, .opacity = 0.9f};
+  shape->centre[0] = draw(random, -0.4, 0.4);
+  shape->centre[1] = draw(random, -0.5, 0.5);
+  shape->centre[2] = draw(random, -0.25, 0.25);
+  for (int k = 0; k < 2; k++) shape->radius[k] = draw(random, 0.09, 0.16);
+  shape->radius[2] = draw(random, 0.22, 0.34);
+  shape->angle = draw(random, 0, 3.1416);
+  finish_shape(shape);
+}
+
 /* ---- drawing ------------------------------------------------------------------------------------------ */
 
 static float mix(float a, float b, float fraction) {
@@ -444,6 +457,7 @@ struct volume {
   const struct contrast *contrast;
   struct scan scan;
   struct anatomy *anatomy;
+  const struct shape *lesion; /* the large one; NULL: there is none */
   float *image;          /* [slices][rows][columns] the body without phase, coils and noise */
   float complex *coil;   /* [coils][rows][columns] sensitivities */
   float complex *kspace; /* [slices][coils][rows][columns] */
@@ -590,7 +604,17 @@ static bool write_attributes(const struct volume *volume, struct store *store, c
          store_put_text(store, "patient_id", hex, error);
 }
 
-static bool write_volume(const struct volume *volume, const char *path, const char *patient,
+/* In the outer fifth of its length the lesion is too small to be seen. */
+static bool write_lesions(const struct volume *volume, struct store *store, struct arena *arena, struct error *error) {
+  const size_t shape[] = {volume->slices};
+  const struct shape *lesion = volume->lesion;
+  float *shows = ARENA_NEW(arena, float, volume->slices);
+  for (size_t s = 0; lesion && s < volume->slices; s++)
+    shows[s] = fabsf(slice_place(volume, s) - lesion->centre[2]) < 0.8f * lesion->radius[2];
+  return store_write(store, "lesion", STORE_F32, 1, shape, shows, false, error);
+}
+
+static bool write_volume(const struct volume *volume, bool labelled, const char *path, const char *patient,
                          struct arena *arena, struct error *error) {
   const struct grid *grid = &volume->grid;
   bool single = volume->coils == 1;
@@ -604,7 +628,7 @@ static bool write_volume(const struct volume *volume, const char *path, const ch
       store_write(store, "kspace", STORE_C64, single ? 3 : 4, single ? one : many, volume->kspace, false,
                   error) &&
       store_write(store, name, STORE_F32, 3, target, volume->target, false, error) &&
-      write_attributes(volume, store, patient, error))
+      (!labelled || write_lesions(volume, store, arena, error)) && write_attributes(volume, store, patient, error))
     return store_commit(store, error);
   store_close(store);
   return false;
@@ -641,6 +665,10 @@ static bool make_volume(struct volume *volume, const struct options *options, co
   struct random random;
   random_start(&random, seed, STREAM_PHANTOM, owner);
   build_anatomy(volume->anatomy, &random);
+  random_start(&random, seed, STREAM_PHANTOM, 0xc0000000u | owner);
+  bool ill = random_uniform(&random) < options->phantom.lesions;
+  volume->lesion = ill ? &volume->anatomy->shape[volume->anatomy->count] : NULL;
+  if (ill) add_lesion(volume->anatomy, &random);
   random_start(&random, seed, STREAM_PHANTOM, 0x80000000u | number);
   draw_scan(&volume->scan, &random);
   draw_coils(volume, &random);
@@ -650,7 +678,7 @@ static bool make_volume(struct volume *volume, const struct options *options, co
                volume->image + s * volume->grid.rows * volume->grid.columns);
   measure(volume, options->phantom.noise, &random, arena);
   bool good = write_volume(
-      volume, arena_text(arena, "%s/%s/file%u.h5", folder, split_names[split], FIRST_FILE + number),
+      volume, options->phantom.lesions > 0, arena_text(arena, "%s/%s/file%u.h5", folder, split_names[split], FIRST_FILE + number),
       arena_text(arena, "phantom %u patient %u", seed, owner), arena, error);
   arena_close(arena);
   return good;

@@ -16,7 +16,7 @@
  * Volume i of a split is file1000001+3i (train), +1 (val), +2 (test): name and content depend on world.seed
  * and i, not on how many others are written. CORPD_FBK and CORPDFS_FBK (fat suppressed: dark fat, lower
  * peak, 1.6 times phantom.noise) alternate. The third and fourth of every four volumes of a split are two
- * acquisitions of one patient. phantom.noise is the deviation of the real and of the imaginary part. */
+ * acquisitions of one patient. Of all patients phantom.lesions have a large lesion. phantom.noise is the deviation of the real and of the imaginary part. */
 bool phantom_write(const struct options *options, const char *folder, struct error *error);
 
 #endif

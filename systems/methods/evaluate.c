@@ -3,6 +3,7 @@
 #include "engine/base/log.h"
 #include "engine/base/round.h"
 #include "systems/coils/maps.h"
+#include "systems/methods/classes.h"
 #include "systems/methods/method.h"
 #include "systems/networks/checkpoint.h"
 #include "systems/networks/policy.h"
@@ -36,6 +37,8 @@ struct work {
   struct scoring_part *part; /* [scan][steps + 1] of the run: for scores of volumes */
   struct progress progress;
   size_t done; /* scans */
+  float *label;   /* [slice], where a classifier scores; NULL: none does */
+  bool two;       /* slices have labels 0 and 1, and no other: auc is defined */
   uint8_t *own; /* [scan] of the run: this rank has made it */
 };
 
@@ -380,6 +383,7 @@ static size_t trajectories_of(const struct work *work, const struct evaluate_run
 /* Whether the scans have the metric: the device's, or the profile's. */
 static bool is_scored(const struct work *work, size_t metric) {
   const char *metrics = work->options->evaluate.metrics;
+  if (metric == METRIC_AUC && !work->two) return false;
   return work->evaluation->scoring ? option_has(metrics, metric_list[metric].name)
                                    : work->simulation.scan.touched & SET(metric_list[metric].rollout);
 }
@@ -521,6 +525,47 @@ static void gather_scores(struct work *work, struct evaluate_run *run) {
     if (run->metric[m]) gather(work, run, metric_list[m].rollout, run->metric[m]);
 }
 
+/* ---- scores by a classifier ------------------------------------------------------------------------------ */
+
+/* Labels of the slices, and whether they are of two classes. */
+static bool find_labels(struct work *work, struct error *error) {
+  struct evaluation *evaluation = work->evaluation;
+  const struct policy *classifier = work->simulation.classifier;
+  bool seen[2] = {false, false};
+  if (!classifier) return true;
+  work->label = ARENA_NEW(evaluation->arena, float, evaluation->slices);
+  for (size_t i = 0; i < evaluation->slices; i++) {
+    const struct slice_name *name = &evaluation->report.names[i];
+    work->label[i] = evaluation->dataset.volumes[name->volume].label[name->slice];
+    seen[work->label[i] > 0] = true;
+  }
+  bool binary = classifier->setup.shape.actions == 2;
+  work->two = binary && seen[0] && seen[1];
+  if (!checkpoint_hash(classifier->graph, evaluation->classifier, error)) return false;
+  if (work->two || !option_has(work->options->evaluate.metrics, "auc")) return true;
+  if (!binary)
+    return fail_usage(error, "evaluate.metrics has auc, which is of two classes, and reward.classifier has %u; leave it out",
+                      classifier->setup.shape.actions);
+  return fail(error, "evaluate.metrics has auc, and all %zu slices have the label %d: it is not defined; leave it out, or test on "
+                     "slices of both classes",
+              evaluation->slices, seen[1]);
+}
+
+/* They all hold log-likelihoods so far. */
+static void derive_scores(const struct work *work, struct evaluate_run *run) {
+  size_t slices = work->evaluation->slices, steps = acquisition_steps(&run->acquisition) + 1;
+  float *entropy = run->metric[METRIC_CROSS_ENTROPY], *accuracy = run->metric[METRIC_ACCURACY], *auc = run->metric[METRIC_AUC];
+  if (!work->label) return;
+  for (size_t i = 0; i < run->scans * steps; i++) {
+    if (isnan(entropy[i])) continue;
+    accuracy[i] = entropy[i] > logf(0.5f);
+    entropy[i] = -entropy[i];
+  }
+  for (size_t from = 0; auc && from < run->scans; from += slices)
+    for (size_t t = work->evaluation->curves ? 0 : steps - 1; t < steps; t++)
+      classes_auc(auc + from * steps + t, work->label, slices, steps, auc + from * steps + t);
+}
+
 /* Numbers of lines say nothing to one that chooses among spokes. */
 static bool compare_geometry(const struct options *options, const char *trained, struct error *error) {
   const char *wanted = geometry_chosen(options)->name;
@@ -656,6 +701,7 @@ static bool run_one(struct work *work, struct evaluate_run *run, struct error *e
   }
   if (ranks_count(ranks) > 1) unite_scans(work, run);
   score_volumes(work, run);
+  derive_scores(work, run);
   run->seconds = clock_work() - start;
   return device_finish(world_device(world), error) && check_masks(run, error);
 }
@@ -927,6 +973,7 @@ static bool run_opened(struct work *work, struct error *error) {
   evaluation->slices = evaluation->report.slices;
   good = good && compare_ranks(work, error);
   if (good) warn_of_clamp(work);
+  good = good && find_labels(work, error);
   good = good && check_kept(evaluation, error) && open_profile(work, error) && run_all(work, error) &&
          read_truth(work, error) && read_maps(work, error);
   if (work->tau.graph) tau_close(&work->tau);

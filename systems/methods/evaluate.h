@@ -38,6 +38,7 @@ struct evaluation {
   uint32_t *kept;    /* rows of evaluate.keep, where not all images are asked for */
   size_t kept_count;
   const char *reconstructor; /* what made the images, in words */
+  char classifier[65];       /* hash of what scored them by their labels; "": nothing did */
   struct evaluate_run *runs;
   size_t run_count;
 };

@@ -11,6 +11,7 @@ struct network_facts {
   struct scan_shape shape;            /* its sides alone */
   double absolute, scale;             /* of complex images: systems/networks/reconstructor.h */
   double steps, adaptive, noise_seed; /* of tau steps */
+  double classes;                     /* of a classifier */
   double cascades, sense_channels, sense_pools, maps; /* of the variational network; maps: it has no other two */
   double initial_lines, budget;       /* of the scans that it is for; 0: not known */
   char input[16], geometry[16];       /* as network.input and acquisition.geometry; "": not known */

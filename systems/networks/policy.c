@@ -4,6 +4,7 @@
 #include "engine/base/log.h"
 #include "systems/evaluator/net_evaluator.h"
 #include "systems/networks/checkpoint.h"
+#include "systems/networks/net_classifier.h"
 #include "systems/networks/networks.h"
 
 #include <string.h>
@@ -36,7 +37,9 @@ static tensor append(void *owner, struct graph *graph, tensor *in) {
   if (setup->evaluator) return policy->heads.logits = net_evaluator(graph, *in, (int)setup->channels);
   tensor maps = (setup->dense ? net_pgmri_maps : net_policy_maps)(graph, *in, (int)setup->channels,
                                                                   (int)setup->pools);
-  if (setup->dense)
+  if (setup->classifier)
+    policy->heads.logits = net_classifier_logits(graph, maps, (int)setup->hidden, actions);
+  else if (setup->dense)
     policy->heads.logits = net_pgmri_logits(graph, maps, (int)setup->hidden, actions);
   else
     policy->heads = net_policy_heads(graph, maps, policy->lines, (int)setup->hidden);
@@ -44,6 +47,7 @@ static tensor append(void *owner, struct graph *graph, tensor *in) {
 }
 
 static const struct network_desc *desc_of(const struct policy_setup *setup) {
+  if (setup->classifier) return &network_classifier;
   return setup->evaluator ? &network_evaluator : setup->dense ? &network_pgmri : &network_policy;
 }
 
@@ -85,6 +89,7 @@ static void offer(struct policy *policy) {
 }
 
 static bool need_kernels(const struct policy_setup *setup, struct error *error) {
+  if (setup->classifier) return kernel_need(setup->kernels, "class_gradient", error);
   return kernel_need(setup->kernels, "policy_act", error) &&
          (!setup->train || setup->evaluator ||
           kernel_need(setup->kernels, setup->dense ? "policy_reinforce" : "policy_loss", error));
@@ -193,7 +198,8 @@ static struct network_facts facts_of(const struct policy *policy) {
                                 .hidden = setup->hidden,
                                 .shape = setup->shape,
                                 .initial_lines = policy->initial_lines,
-                                .budget = policy->budget};
+                                .budget = policy->budget,
+                                .classes = setup->shape.actions};
   strcpy(facts.geometry, policy->geometry);
   return facts;
 }
@@ -229,13 +235,14 @@ static bool take(struct network_setup *network, struct store *store, struct erro
   struct policy *policy = network->owner;
   struct policy_setup *setup = &policy->setup;
   struct network_facts facts = facts_of(policy);
-  setup->evaluator = facts_are(network_evaluator.facts, store);
-  setup->dense = setup->evaluator || facts_are(network_pgmri.facts, store);
+  setup->evaluator = facts_are(network_evaluator.facts, store) && !setup->classifier;
+  setup->dense = setup->classifier || setup->evaluator || facts_are(network_pgmri.facts, store);
   network->desc = desc_of(setup);
   if (!facts_read(network->desc->facts, &facts, store, error)) return false;
   setup->channels = (uint32_t)facts.channels;
   setup->pools = (uint32_t)facts.pools;
   setup->hidden = (uint32_t)facts.hidden;
+  if (setup->classifier) setup->shape.actions = (uint32_t)facts.classes;
   policy->initial_lines = (uint32_t)facts.initial_lines;
   policy->budget = (uint32_t)facts.budget;
   if (policy->budget) strcpy(policy->geometry, facts.geometry);

@@ -22,6 +22,7 @@ struct policy_setup {
   bool whole;    /* refuses where `batch` images do not fit, instead of taking fewer a pass */
   bool dense;    /* PG-MRI's, which looks at the reconstruction and has no critic */
   bool evaluator; /* systems/evaluator/net_evaluator.h, which is dense, on the graph alone; it may learn what made its input */
+  bool classifier; /* net_classifier.h, which is dense; its actions are classes */
   bool planned;  /* it stood beside another, which has told its memory */
   struct network_need beside; /* what is opened after it */
 };

@@ -26,12 +26,15 @@ struct array_row {
 };
 
 #define METRIC_PLACE(name, ...) PLACE_##name,
-enum { METRIC_ROWS(METRIC_PLACE) PLACES };
+enum { METRIC_ROWS(METRIC_PLACE) };
 const enum l2sr_array metric_arrays[] = {[PLACE_ssim] = L2SR_SSIM, [PLACE_ssim_uniform] = L2SR_SSIM_UNIFORM,
                                          [PLACE_psnr] = L2SR_PSNR, [PLACE_psnr_unclamped] = L2SR_PSNR_UNCLAMPED,
                                          [PLACE_nmse] = L2SR_NMSE, [PLACE_mse] = L2SR_MSE,
-                                         [PLACE_callback] = L2SR_CALLBACK};
-_Static_assert(sizeof metric_arrays / sizeof *metric_arrays == PLACES, "l2sr.h has an array for every metric");
+                                         [PLACE_callback] = L2SR_CALLBACK,
+                                         [PLACE_log_likelihood] = L2SR_LOG_LIKELIHOOD,
+                                         [METRIC_CROSS_ENTROPY] = L2SR_CROSS_ENTROPY,
+                                         [METRIC_ACCURACY] = L2SR_ACCURACY, [METRIC_AUC] = L2SR_AUC};
+_Static_assert(sizeof metric_arrays / sizeof *metric_arrays == METRICS, "l2sr.h has an array for every metric");
 
 #define METRIC_ARRAY(array, name) [array] = {#name, ARRAY_METRIC, CHANGE_SCORE, ENV_##name, NULL}
 
@@ -59,6 +62,10 @@ static const struct array_row rows[L2SR_ARRAYS] = {
     METRIC_ARRAY(L2SR_NMSE, nmse),
     METRIC_ARRAY(L2SR_MSE, mse),
     METRIC_ARRAY(L2SR_CALLBACK, callback),
+    METRIC_ARRAY(L2SR_LOG_LIKELIHOOD, log_likelihood),
+    [L2SR_CROSS_ENTROPY] = {"cross_entropy", ARRAY_METRIC, CHANGE_SCORE, ENV_log_likelihood, NULL},
+    [L2SR_ACCURACY] = {"accuracy", ARRAY_METRIC, CHANGE_SCORE, ENV_log_likelihood, NULL},
+    [L2SR_AUC] = {"auc", ARRAY_METRIC, CHANGE_SCORE, ENV_log_likelihood, NULL},
     [L2SR_KSPACE] = {"kspace", ARRAY_RUNNING, CHANGE_STEP, SLICE_coil_kspace, &system_env_kspace},
     [L2SR_MAPS] = {"maps", ARRAY_RUNNING, CHANGE_SCAN, SLICE_maps, &system_env_maps},
     [L2SR_FINAL_OBSERVATION] = {"final_observation", ARRAY_FINAL, CHANGE_END, ENV_magnitude,
@@ -164,6 +171,9 @@ static bool refuse_metric(const struct env *env, enum l2sr_array array, struct e
   if (env->config.scoring == L2SR_SCORE_NEVER)
     return fail_usage(error, "there is no array %s: scoring is never; open the handle with another",
                       rows[array].name);
+  if (array == L2SR_CROSS_ENTROPY || array == L2SR_ACCURACY || array == L2SR_AUC)
+    return fail_usage(error, "there is no array %s, which is of all slices of an evaluation; take log_likelihood",
+                      rows[array].name);
   return fail_usage(error, "there is no array %s: metrics are %s; name it there", rows[array].name,
                     env->options.evaluate.metrics);
 }
@@ -219,7 +229,7 @@ static void find_extent(struct env *env, enum l2sr_array array) {
 bool env_arrays_open(struct env *env, struct error *error) {
   bool good = true;
   for (int a = 0; a < L2SR_ARRAYS; a++) find_extent(env, (enum l2sr_array)a);
-  for (size_t m = 0; good && m < METRICS; m++)
+  for (size_t m = 0; good && m < METRICS_SCORED; m++)
     if (is_kept(env, m) && (good = make_memory(env, metric_arrays[m], error)))
       device_fill_floats(&env->device, env->array[metric_arrays[m]].own, env->envs, NAN);
   return good;

@@ -58,7 +58,7 @@ static void fill_measure(struct env *env, struct schedule *schedule) {
   const struct system *last = NULL;
   component_set scores = 0;
   fill_reconstruct(env, schedule);
-  for (const struct metric *metric = metric_list; metric < metric_list + METRICS; metric++) {
+  for (const struct metric *metric = metric_list; metric < metric_list + METRICS_SCORED; metric++) {
     if (!world_has(env->simulation.world, metric->env)) continue;
     if (metric->system != last) last = simulation_add_score(&env->simulation, schedule, metric);
     if (env_array_memory(env, metric_arrays[metric - metric_list]))

@@ -137,7 +137,7 @@ const struct system system_env_quality = {.name = "env_quality",
 /* Lists add the metrics that they compute. */
 static void run_keep_scores(struct world *world, void *context) {
   const struct env *env = context;
-  for (size_t m = 0; m < METRICS; m++) {
+  for (size_t m = 0; m < METRICS_SCORED; m++) {
     if (!world_reads(world, metric_list[m].env)) continue;
     kernel_run(world_kernels(world), "env_keep", env->envs,
                ARGS(arg_unnamed(world_in(world, metric_list[m].env)), world_in(world, ENV_done),
@@ -148,7 +148,7 @@ static void run_keep_scores(struct world *world, void *context) {
 
 static void run_clear_scores(struct world *world, void *context) {
   const struct env *env = context;
-  for (size_t m = 0; m < METRICS; m++)
+  for (size_t m = 0; m < METRICS_SCORED; m++)
     if (env_array_memory(env, metric_arrays[m]))
       kernel_run(world_kernels(world), "env_clear", env->envs,
                  ARGS(flags(env->refused), array(env, ELEMENT_F32, metric_arrays[m])));

@@ -6,6 +6,7 @@
 #include "systems/methods/trajectories.h"
 #include "systems/public/env_systems.h"
 #include "systems/scan/callback.h"
+#include "systems/scan/classify.h"
 #include "systems/planned/planned.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/solve.h"
@@ -71,6 +72,7 @@ static const struct system *const scan_systems[] = {&system_restart,
                                                     &system_score_ssim_uniform,
                                                     &system_score_error,
                                                     &system_score_callback,
+                                                    &system_score_classes,
                                                     &system_reward,
                                                     &system_hand_over,
                                                     &system_record,

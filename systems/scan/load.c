@@ -10,6 +10,7 @@
 #include "systems/data/format.h"
 #include "systems/data/doubts.h"
 #include "systems/data/reader.h"
+#include "systems/scan/classify.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/simulation.h"
 #include "systems/scan/slice_cache.h"
@@ -306,17 +307,20 @@ static void write_ranges(struct world *world, const double *values, size_t count
 const struct system system_load_labels = {
     .name = "load_labels", .doc = "label of every slice (data.label)", .writes = SET(SLICE_label), .loads = true};
 
-static void set_labels(struct load *load) {
-  if (!world_has(load->world, SLICE_label)) return;
+static bool set_labels(struct load *load, struct error *error) {
+  if (!world_has(load->world, SLICE_label)) return true;
   float *labels = ARENA_NEW(load->arena, float, load->rows);
   for (size_t i = 0; i < load->rows; i++) {
     const struct slice_name *name = &load->report->names[i];
-    labels[i] = load->dataset->volumes[name->volume].label[name->slice];
+    const struct volume *volume = &load->dataset->volumes[name->volume];
+    labels[i] = volume->label[name->slice];
+    if (load->simulation && !classify_label(load->simulation, labels[i], volume->path, name->slice, error)) return false;
   }
   if (load->cache)
     slice_cache_labels(load->cache, labels);
   else
     world_put(load->world, &system_load_labels, SLICE_label, 0, load->rows, labels);
+  return true;
 }
 
 /* psnr takes the reconstruction in [0, 10] (PROTOCOL 1.9): larger images are said once, not once a volume. */
@@ -518,8 +522,7 @@ static bool load_all(struct load *load, struct error *error) {
              place_of(load), load->rows, plural(load->rows), advice(load, options->data.path));
   if (!good) return false;
   report->slices = load->rows;
-  set_labels(load);
-  if (!prepare(load, error) || !set_ranges(load, error)) return false;
+  if (!set_labels(load, error) || !prepare(load, error) || !set_ranges(load, error)) return false;
   set_order(load);
   if (report->constant)
     log_warning("%zu constant slice%s%s", report->constant, plural(report->constant),

@@ -1,4 +1,5 @@
 #include "systems/scan/callback.h"
+#include "systems/scan/classify.h"
 #include "systems/scan/systems.h"
 
 const struct metric metric_list[METRICS] = {
@@ -6,6 +7,11 @@ const struct metric metric_list[METRICS] = {
   {#name, ENV_##name, ROLLOUT_##name, sign, scales, &system_##system, title, unit, digits},
     METRIC_ROWS(X)
 #undef X
+#define Y(place, name, sign, title)                                                                          \
+  [place] = {name, ENV_log_likelihood, ROLLOUT_log_likelihood, sign, true, &system_score_classes, title, "", 4}
+        Y(METRIC_CROSS_ENTROPY, "cross_entropy", -1, "Cross-entropy"),
+    Y(METRIC_ACCURACY, "accuracy", 1, "Accuracy"), Y(METRIC_AUC, "auc", 1, "AUC"),
+#undef Y
 };
 
 double metric_scale(const struct options *options) {

@@ -26,10 +26,13 @@
   X(psnr_unclamped, 1, false, score_error, "PSNR unclamped", "dB", 2)                                        \
   X(nmse, -1, true, score_error, "NMSE", "", 4)                                                              \
   X(mse, -1, true, score_error, "MSE", "", -3) /* errors are as small as the images */                        \
-  X(callback, 1, true, score_callback, "Callback", "", 4)
+  X(callback, 1, true, score_callback, "Callback", "", 4)                                                    \
+  X(log_likelihood, 1, true, score_classes, "Log-likelihood", "", 4)
 
 #define METRIC_ONE(...) +1
-enum { METRICS = METRIC_ROWS(METRIC_ONE) };
+/* Metrics of the device, and of all; those between follow from log_likelihood when all scans are there (systems/methods/classes.h),
+ * and have its columns: nothing is rewarded by them. */
+enum { METRICS_SCORED = METRIC_ROWS(METRIC_ONE), METRIC_CROSS_ENTROPY = METRICS_SCORED, METRIC_ACCURACY, METRIC_AUC, METRICS };
 struct metric {
   const char *name;
   unsigned env, rollout; /* columns */
@@ -71,6 +74,7 @@ struct simulation_plan {
   bool hands_over;           /* images that are scored go to host memory too: simulation.handed */
   bool rolling;              /* the step resets finished scans itself: endless stepping */
   bool network;              /* a network reconstructs: simulation.reconstructor, set after opening */
+  uint32_t classes;          /* a classifier of so many is trained: simulation.classifier, likewise; 0: reward.classifier's */
   size_t draws;              /* of a dense policy, to train: trajectories of a slice, side by side; 0: it does not train */
   bool greedy;               /* all trajectories go on from one of them */
   component_set columns;     /* columns that the caller's schedules use */
@@ -132,6 +136,8 @@ struct simulation {
   const char *observe_kernel;          /* of system observe */
   const struct reconstruction *reconstruction; /* the plan's (systems/scan/reconstruction.h) */
   struct solver *solver; /* of a reconstructor without network (systems/scan/solve.h) */
+  struct policy *classifier; /* of metric log_likelihood (systems/scan/classify.h); NULL: nothing asks for it */
+  struct arena *classifier_arena; /* where it is the simulation's own */
   struct caller *caller; /* of functions of the program's own (systems/scan/callback.h); NULL: none is called */
   const struct slice_name *names; /* where its slices are from, once they are loaded; NULL: from no data set */
   const struct volume *volumes;

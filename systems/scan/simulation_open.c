@@ -5,6 +5,7 @@
 #include "systems/sampling/exact_chances.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/callback.h"
+#include "systems/scan/classify.h"
 #include "systems/scan/load.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"
@@ -181,7 +182,8 @@ static bool open_tables(struct simulation *simulation, struct error *error) {
   return (!plan->window || (slice_cache_open(&simulation->cache, simulation, plan->slices, error) &&
                             simulation_build(simulation, error))) &&
          observation->open(simulation, error) && (!reconstruction->open || reconstruction->open(simulation, error)) &&
-         (!(plan->deciders & DECIDES_ORACLE) || oracle_open(simulation, error)) && callback_open(simulation, error);
+         (!(plan->deciders & DECIDES_ORACLE) || oracle_open(simulation, error)) && callback_open(simulation, error) &&
+         classify_open(simulation, error);
 }
 
 static bool prepare(struct simulation *simulation, struct error *error) {
@@ -205,7 +207,7 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
   bool good = check_sides(options, error) && check_kspace(options, plan, error) &&
               reconstruction_check(options, plan->network, plan->coils, error) &&
               check_input(options, plan, error) && simulation_build(simulation, error) &&
-              callback_check(simulation, error) && maps_check(options, simulation->plan.coils, simulation->scan.touched | plan->columns, error) &&
+              callback_check(simulation, error) && classify_check(simulation, error) && maps_check(options, simulation->plan.coils, simulation->scan.touched | plan->columns, error) &&
               open_kernels(simulation, plan, error) && open_world(simulation, error) &&
               prepare(simulation, error) && open_tables(simulation, error);
   if (!good) simulation_close(simulation);
@@ -220,6 +222,7 @@ bool simulation_check(struct simulation *simulation, struct error *error) {
 void simulation_close(struct simulation *simulation) {
   if (simulation->reconstruction && simulation->reconstruction->close) simulation->reconstruction->close(simulation);
   callback_close(simulation);
+  classify_close(simulation);
   slice_cache_close(simulation->cache);
   oracle_close(simulation);
   points_close(&simulation->points);

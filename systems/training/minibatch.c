@@ -167,7 +167,7 @@ static struct simulation_plan plan_of(const struct minibatches *batches, size_t 
                                   .together = setup->made ? 0 : envs < slices ? envs : slices,
                                   .deciders = setup->policy ? DECIDES_POLICY : 0,
                                   .observe_every_step = setup->policy,
-                                  .network = trains_method(options),
+                                  .network = setup->images || trains_method(options),
                                   .epoch_rows = slices,
                                   .pairs = PAIRS_MOST,
                                   .columns = (batches->augment.kinds ? AUGMENT_COLUMNS : 0) | setup->columns |
@@ -410,6 +410,10 @@ void minibatch_add(struct minibatches *batches, struct schedule *schedule) {
   if (batches->setup.learns && !batches->setup.validate) return;
   if (batches->setup.policy || batches->setup.validate || !reconstruction_chosen(&batches->split->options, true)->views)
     simulation_add_observe(simulation, schedule);
+  if (batches->setup.images) {
+    simulation_add_reconstruct(simulation, schedule);
+    return;
+  }
   if (!batches->setup.validate) {
     simulation_add_encode(simulation, schedule);
     return;

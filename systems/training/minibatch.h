@@ -20,6 +20,7 @@ struct minibatch_setup {
   bool validate; /* fixed order and masks; batches are reconstructed and scored, with a policy by its reward's
                     metric too */
   bool learns;   /* masks are learned beside the reconstructor: training takes slices alone */
+  bool images;   /* batches are reconstructed as the scene says, and nothing else */
   bool policy;   /* masks by the policy that simulation.policy is set to before the first epoch */
   uint32_t round; /* of an alternation: slices are moved otherwise than in the rounds before */
   bool made;      /* slices are a benchmark's: they are not moved */

@@ -18,7 +18,7 @@ struct run_data {
 };
 
 /* Inputs that it was made from, by name: the hash of another training's parameters, or how they were used. */
-enum { RUN_ORIGINS = 3 };
+enum { RUN_ORIGINS = 4 };
 #define RUN_START "start" /* the name of the parameters that it started from, where they were not new */
 struct run_origin {
   const char *name; /* NULL: none, and none follows */

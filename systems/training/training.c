@@ -248,6 +248,10 @@ static bool name_origins(struct training *training, struct error *error) {
     if (!checkpoint_hash((*network)->graph(training), hash, error)) return false;
     training_made_from(training, name, hash);
   }
+  const struct simulation *scored = &training->train.simulation;
+  if (!scored->classifier || scored->plan.classes) return true;
+  if (!checkpoint_hash(scored->classifier->graph, hash, error)) return false;
+  training_made_from(training, "classifier", hash);
   return true;
 }
 

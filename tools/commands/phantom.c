@@ -33,6 +33,7 @@ static const struct flag flags[] = {
     {"columns", "N", "phantom.columns", "phase-encode lines of the k-space"},
     {"padded-left", "N", "phantom.padded_left", "first columns of the k-space that hold zeros, as scanners add them"},
     {"padded-right", "N", "phantom.padded_right", "last columns of it that do"},
+    {"lesions", "X", "phantom.lesions", "share of the patients with a large lesion; above 0 slices have a label `lesion`"},
     {"noise", "X", "phantom.noise",
      "standard deviation of the noise in k-space, as a fraction of the image's peak"},
     {"seed", "N", "world.seed", "seed; another one makes other patients"},

@@ -171,13 +171,15 @@ SCORING = ("end", "every_step", "never")
 PLACES = ("host", "opencl", "cuda")
 ELEMENTS = ("uint8", "uint32", "float16", "float32", "complex64")
 _METRICS = ("ssim", "ssim_uniform", "psnr", "psnr_unclamped", "nmse", "mse")
-METRICS = (*_METRICS, "callback")
+_CLASSES = ("log_likelihood", "cross_entropy", "accuracy", "auc")
+METRICS = (*_METRICS, "callback", *_CLASSES)
 ARRAYS = (
     *("observation", "observation_mean", "observation_std", "standardised", "free", "acquired", "reward", "done"),
     *("step", "slice", "scan", "action", "reconstruction", "target"),
     *_METRICS,
     *("final_observation", "final_standardised", "final_free", "callback", "kspace", "maps"),
     *("final_target", "final_acquired", "final_reconstruction", "label", "final_label"),
+    *_CLASSES,
 )
 
 LINE = ctypes.CFUNCTYPE(None, c_int, c_char_p, c_void_p)
