@@ -1,4 +1,4 @@
-/* A classifier of images (PROTOCOL 1.15): the encoder of PG-MRI's policy, the largest value of each of its maps, two hidden
+/* A classifier of images (PROTOCOL 4.4): the encoder of PG-MRI's policy, the largest value of each of its maps, two hidden
  * layers and a logit for each class. It is opened as a policy (systems/networks/policy.h), whose actions are classes. */
 #ifndef L2SR_SYSTEMS_NET_CLASSIFIER_H
 #define L2SR_SYSTEMS_NET_CLASSIFIER_H

@@ -23,7 +23,7 @@ ddqn: {steps: 80, scans: 3, replay: 80, first: 40, batch: 5, ahead: 2, target_ev
 sampler: {candidates: 3}
 evaluate: {samplers: [random], metrics: [ssim]}
 Y
-run phantom "$l2sr" phantom data --train 3 --val 1 --test 1 --slices 4 --size 32 --rows 64 --columns 38 --coils 1 --quiet
+run phantom "$l2sr" phantom data --train 3 --val 1 --test 1 --slices 4 --size 32 --rows 64 --columns 38 --coils 1 --lesions 0.9 --quiet
 
 # sets KEY=VALUE...: as flags
 sets() {
@@ -139,6 +139,13 @@ case_through() {
 case_evaluator() {
   train evaluator train.method=evaluator evaluator.channels=2
   evaluate "by an evaluator" evaluate.reconstructor=run/last.h5 evaluate.policy=run/last.h5
+}
+case_classifier() {
+  labels='data.label=lesion reconstruct.method=zero_filled classifier.channels=2 classifier.pools=2 classifier.hidden=8'
+  train classifier train.method=classifier $labels
+  cp run/classifier_1/last.h5 classifier.h5
+  train "l2s by a classifier" train.method=l2s $labels reward.metric=log_likelihood reward.classifier=classifier.h5
+  evaluate "by a classifier" $labels evaluate.metrics=[cross_entropy] evaluate.samplers=[random,oracle] reward.metric=log_likelihood reward.classifier=classifier.h5
 }
 case_suno() {
   start

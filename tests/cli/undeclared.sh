@@ -6,7 +6,8 @@
 set -u
 . "${0%/*}/setup.sh"
 shift
-[ $# -gt 0 ] || set -- reconstructor l2s pgmri loupe tau_step lbcs 'ddqn ddqn.priority=0.6' 'ddqn ddqn.specific=data_set' 'evaluator evaluator.channels=2'
+[ $# -gt 0 ] || set -- reconstructor l2s pgmri loupe tau_step lbcs 'ddqn ddqn.priority=0.6' 'ddqn ddqn.specific=data_set' 'evaluator evaluator.channels=2' \
+  'classifier data.label=lesion classifier.channels=2 classifier.pools=2 classifier.hidden=8'
 export L2SR_STRICT=1
 cat >scene.yaml <<'Y'
 data: {size: 32, path: data}
@@ -20,7 +21,7 @@ tau: {steps: 2, hidden: 8}
 lbcs: {slices: 2, candidates: 3}
 ddqn: {steps: 42, scans: 3, replay: 63, first: 6, batch: 4, ahead: 2, target_every: 5, validate_every: 7, log_every: 7}
 Y
-run "phantom" "$l2sr" phantom data --train 1 --val 1 --test 1 --slices 4 --size 32 --rows 64 --columns 38 --quiet
+run "phantom" "$l2sr" phantom data --train 1 --val 1 --test 1 --slices 4 --size 32 --rows 64 --columns 38 --lesions 1 --quiet
 
 # value KEY: of every line of the description
 value() { sed -n 's/.*"'"$1"'":"\([^"]*\)".*/\1/p' lists; }

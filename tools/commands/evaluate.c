@@ -51,6 +51,10 @@ static void print_result(const struct options *options, const struct evaluate_ru
     double mean, std;
     if (!is_shown(options, m)) continue;
     evaluate_mean(run, m, acquisition_steps(&run->acquisition), &mean, &std);
+    if (m == METRIC_AUC) { /* of all slices: there is no deviation */
+      printf(" %9.5f %9s", mean, "");
+      continue;
+    }
     printf(strstr(metric_list[m].name, "psnr")  ? " %9.3f +- %6.3f"
            : strcmp(metric_list[m].name, "mse") ? " %9.5f +- %6.4f"
                                                 : " %9.3e +- %6.0e", /* errors are as small as the images */

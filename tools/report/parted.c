@@ -106,6 +106,9 @@ const char *report_part_text(const struct report *report, size_t set) {
         "the methods, run l2sr evaluate for these results again with%s. How a method was trained "
         "keeps no results apart.",
         keys, flags_text(arena, own, first, CONCERNS_TEST));
+  if (*own->classifier && *first->classifier && strcmp(own->classifier, first->classifier))
+    return "Not compared with data set 1, for another classifier has scored it (reward.classifier). To compare the methods, run "
+           "l2sr evaluate for all of them with one.";
   return arena_text(
       arena,
       "Not compared with data set 1, for it is of other slices: %s. To compare the methods, run "

@@ -140,6 +140,7 @@ static bool read_set(struct reading *reading, struct report_set *set, struct err
                 reading->path, set->slices, numbers, ranges);
   set->key = test_keys(reading->scene, arena);
   set->scoring = scoring_named(set->key[OPTION_ROW_evaluate_profile]);
+  store_text(reading->store, "classifier", set->classifier, sizeof set->classifier);
   if (store_number(reading->store, "partial_volumes", &partial)) set->partial = (size_t)partial;
   return read_patients(reading, set, error) && count_volumes(reading, set, error);
 }
@@ -183,8 +184,13 @@ static bool same_keys(const struct report_set *a, const struct report_set *b) {
   return true;
 }
 
+/* Results that no classifier has scored have no scores by one. */
+static bool same_classifier(const struct report_set *a, const struct report_set *b) {
+  return !*a->classifier || !*b->classifier || !strcmp(a->classifier, b->classifier);
+}
+
 static bool same_set(const struct report_set *a, const struct report_set *b) {
-  return scan_shape_same_sides(&a->shape, &b->shape) && a->slices == b->slices &&
+  return same_classifier(a, b) && scan_shape_same_sides(&a->shape, &b->shape) && a->slices == b->slices &&
          !strcmp(a->selection, b->selection) && !strcmp(a->names, b->names) && same_keys(a, b) &&
          !memcmp(a->volume, b->volume, a->slices * sizeof *a->volume) &&
          !memcmp(a->number, b->number, a->slices * sizeof *a->number) &&
@@ -206,6 +212,7 @@ static bool find_set(struct reading *reading, const struct scan_shape *shape, st
   for (reading->set = 0; reading->set < report->sets; reading->set++)
     if (same_set(&report->set[reading->set], &set)) {
       share_patients(report, &report->set[reading->set], &set);
+      if (*set.classifier) strcpy(report->set[reading->set].classifier, set.classifier);
       return true;
     }
   if (report->sets == REPORT_SETS)

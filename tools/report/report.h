@@ -45,6 +45,7 @@ struct report_set {
   const char *patients;      /* whose the files are, a line each; NULL: the results do not say */
   struct clusters clusters;  /* whose the slices are */
   const struct scoring *scoring; /* whose scores they are; NULL: l2sr's */
+  char classifier[65];           /* hash of what scored them by their labels; "": nothing did */
   size_t partial;                /* volumes that are scored by a part of their slices */
   struct report_units by_slice, by_volume;
 };

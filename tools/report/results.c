@@ -164,6 +164,19 @@ static bool store_lines(struct store *store, const char *name, const struct data
   return good;
 }
 
+/* Of results that a classifier has scored. */
+static bool store_labels(struct store *store, const struct evaluation *evaluation, struct arena *arena, struct error *error) {
+  const size_t shape[] = {evaluation->slices};
+  float *label = ARENA_NEW(arena, float, evaluation->slices);
+  if (!*evaluation->classifier) return true;
+  for (size_t i = 0; i < evaluation->slices; i++) {
+    const struct slice_name *name = &evaluation->report.names[i];
+    label[i] = evaluation->dataset.volumes[name->volume].label[name->slice];
+  }
+  return store_put_text(store, "classifier", evaluation->classifier, error) &&
+         store_write(store, "slice/label", STORE_F32, 1, shape, label, false, error);
+}
+
 static bool store_slices(struct store *store, const struct evaluation *evaluation, struct error *error) {
   struct arena *arena = arena_open();
   const struct dataset *dataset = &evaluation->dataset;
@@ -173,7 +186,7 @@ static bool store_slices(struct store *store, const struct evaluation *evaluatio
     volume[i] = (uint32_t)evaluation->report.names[i].volume;
     slice[i] = (uint32_t)evaluation->report.names[i].slice;
   }
-  bool good = store_write(store, "slice/volume", STORE_U32, 1, shape, volume, false, error) &&
+  bool good = store_write(store, "slice/volume", STORE_U32, 1, shape, volume, false, error) && store_labels(store, evaluation, arena, error) &&
               store_write(store, "slice/number", STORE_U32, 1, shape, slice, false, error) &&
               store_write(store, "slice/data_range", STORE_F64, 1, shape, evaluation->report.data_range,
                           false, error) &&

@@ -47,7 +47,10 @@ static void put_score(const struct report *report, const struct tabular *table, 
   double *value = ARENA_NEW(report->arena, double, run->scans), mean, std;
   for (size_t i = 0; i < run->scans; i++) value[i] = run->metric[metric][i * run->steps + run->steps - 1];
   size_t scored = statistics_mean(value, run->scans, &mean, &std);
-  tabular_spread(table, row, column, mean, std, metric_list[metric].digits);
+  if (metric == METRIC_AUC) /* of all slices: there is no deviation */
+    tabular_number(table, row, column, mean, metric_list[metric].digits);
+  else
+    tabular_spread(table, row, column, mean, std, metric_list[metric].digits);
   size_t all = report_count_scores(report, run, metric);
   tabular_missing(table, row, column, all - scored, all, all < run->scans ? "volumes" : "scans");
 }
@@ -85,7 +88,7 @@ static bool put_metric(struct report_page *page, size_t set, size_t metric, stru
   table.head[0] = "method";
   table.file = file_name(report, metric_list[metric].name, set);
   table.title =
-      arena_text(report->arena, "%s, mean \u00b1 standard deviation, %s", score_name(report->arena, metric),
+      arena_text(report->arena, metric == METRIC_AUC ? "%s, %s" : "%s, mean \u00b1 standard deviation, %s", score_name(report->arena, metric),
                  report_units_text(report->arena, report_units(report, set, metric)));
   table.note = arena_text(
       report->arena, "%s is better. Marked: best of a column; oracles, which see the truth, take no part.%s",
