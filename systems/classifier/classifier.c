@@ -3,11 +3,11 @@
 #include "systems/classifier/classifier.h"
 
 #include "engine/base/round.h"
-#include "systems/methods/classes.h"
+#include "systems/classifier/classes.h"
 #include "systems/methods/fit.h"
 #include "systems/methods/method.h"
 #include "systems/networks/checkpoint.h"
-#include "systems/scan/classify.h"
+#include "systems/classifier/classify.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #ifndef L2SR_SYSTEMS_CLASSIFIER_H
 #define L2SR_SYSTEMS_CLASSIFIER_H
 
-#include "systems/networks/net_classifier.h"
+#include "systems/classifier/net_classifier.h"
 #include "systems/training/minibatch.h"
 #include "systems/training/training.h"
 

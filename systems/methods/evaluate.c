@@ -3,7 +3,7 @@
 #include "engine/base/log.h"
 #include "engine/base/round.h"
 #include "systems/coils/maps.h"
-#include "systems/methods/classes.h"
+#include "systems/classifier/classes.h"
 #include "systems/methods/method.h"
 #include "systems/networks/checkpoint.h"
 #include "systems/networks/policy.h"

@@ -4,7 +4,7 @@
 #include "engine/base/log.h"
 #include "systems/evaluator/net_evaluator.h"
 #include "systems/networks/checkpoint.h"
-#include "systems/networks/net_classifier.h"
+#include "systems/classifier/net_classifier.h"
 #include "systems/networks/networks.h"
 
 #include <string.h>

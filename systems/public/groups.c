@@ -6,7 +6,7 @@
 #include "systems/methods/trajectories.h"
 #include "systems/public/env_systems.h"
 #include "systems/scan/callback.h"
-#include "systems/scan/classify.h"
+#include "systems/classifier/classify.h"
 #include "systems/planned/planned.h"
 #include "systems/scan/slice_cache.h"
 #include "systems/scan/solve.h"

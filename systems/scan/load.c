@@ -10,7 +10,7 @@
 #include "systems/data/format.h"
 #include "systems/data/doubts.h"
 #include "systems/data/reader.h"
-#include "systems/scan/classify.h"
+#include "systems/classifier/classify.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/simulation.h"
 #include "systems/scan/slice_cache.h"

@@ -1,5 +1,5 @@
 #include "systems/scan/callback.h"
-#include "systems/scan/classify.h"
+#include "systems/classifier/classify.h"
 #include "systems/scan/systems.h"
 
 const struct metric metric_list[METRICS] = {

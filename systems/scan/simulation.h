@@ -30,7 +30,7 @@
   X(log_likelihood, 1, true, score_classes, "Log-likelihood", "", 4)
 
 #define METRIC_ONE(...) +1
-/* Metrics of the device, and of all; those between follow from log_likelihood when all scans are there (systems/methods/classes.h),
+/* Metrics of the device, and of all; those between follow from log_likelihood when all scans are there (systems/classifier/classes.h),
  * and have its columns: nothing is rewarded by them. */
 enum { METRICS_SCORED = METRIC_ROWS(METRIC_ONE), METRIC_CROSS_ENTROPY = METRICS_SCORED, METRIC_ACCURACY, METRIC_AUC, METRICS };
 struct metric {
@@ -136,7 +136,7 @@ struct simulation {
   const char *observe_kernel;          /* of system observe */
   const struct reconstruction *reconstruction; /* the plan's (systems/scan/reconstruction.h) */
   struct solver *solver; /* of a reconstructor without network (systems/scan/solve.h) */
-  struct policy *classifier; /* of metric log_likelihood (systems/scan/classify.h); NULL: nothing asks for it */
+  struct policy *classifier; /* of metric log_likelihood (systems/classifier/classify.h); NULL: nothing asks for it */
   struct arena *classifier_arena; /* where it is the simulation's own */
   struct caller *caller; /* of functions of the program's own (systems/scan/callback.h); NULL: none is called */
   const struct slice_name *names; /* where its slices are from, once they are loaded; NULL: from no data set */

@@ -5,7 +5,7 @@
 #include "systems/sampling/exact_chances.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/callback.h"
-#include "systems/scan/classify.h"
+#include "systems/classifier/classify.h"
 #include "systems/scan/load.h"
 #include "systems/scan/observation.h"
 #include "systems/scan/oracle.h"

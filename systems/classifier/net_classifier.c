@@ -1,4 +1,4 @@
-#include "systems/networks/net_classifier.h"
+#include "systems/classifier/net_classifier.h"
 
 #include "systems/networks/net_pgmri.h"
 

@@ -1,4 +1,4 @@
-/* Metric log_likelihood: the logarithm of the probability that a classifier (systems/networks/net_classifier.h) gives the label
+/* Metric log_likelihood: the logarithm of the probability that a classifier (systems/classifier/net_classifier.h) gives the label
  * of a scan's slice (data.label), by the scan's reconstruction. */
 #ifndef L2SR_SYSTEMS_CLASSIFY_H
 #define L2SR_SYSTEMS_CLASSIFY_H

@@ -1,4 +1,4 @@
-#include "systems/methods/classes.h"
+#include "systems/classifier/classes.h"
 
 #include "engine/base/arena.h"
 

@@ -1,4 +1,4 @@
-#include "systems/scan/classify.h"
+#include "systems/classifier/classify.h"
 
 #include "systems/networks/policy.h"
 
