@@ -1,4 +1,4 @@
-/* A classifier of images (systems/networks/net_classifier.h): what it sees, what its logits are worth, and the gradient of
+/* A classifier of images (systems/classifier/net_classifier.h): what it sees, what its logits are worth, and the gradient of
  * its loss. Labels are whole numbers below `classes`. */
 
 #define GROUP 256

@@ -1,7 +1,7 @@
 /* Classifiers: an update against a vector in double precision; parts of a minibatch; going on; the area under the ROC curve
  * counted by hand; what is refused. */
 #include "systems/classifier/classifier.h"
-#include "systems/methods/classes.h"
+#include "systems/classifier/classes.h"
 #include "tests/training.h"
 
 #include <math.h>

@@ -546,9 +546,9 @@ static bool find_labels(struct work *work, struct error *error) {
   if (!binary)
     return fail_usage(error, "evaluate.metrics has auc, which is of two classes, and reward.classifier has %u; leave it out",
                       classifier->setup.shape.actions);
-  return fail(error, "evaluate.metrics has auc, and all %zu slices have the label %d: it is not defined; leave it out, or test on "
+  return fail(error, "evaluate.metrics has auc, and none of %zu slice%s has the label %d: it is not defined; leave it out, or test on "
                      "slices of both classes",
-              evaluation->slices, seen[1]);
+              evaluation->slices, plural(evaluation->slices), !seen[1]);
 }
 
 /* They all hold log-likelihoods so far. */
