@@ -1246,7 +1246,8 @@ static void a_table_tells_what_samplers_reach(void **state) {
     assert_int_equal(run.steps, BUDGET);
     for (size_t i = 0; i < run.scans; i++) sum += run.scores[0][i * (BUDGET + 1) + BUDGET];
     assert_true(fabs(run.mean[0] - sum / SLICES) < 1e-6);
-    assert_int_equal(run.metrics, 7);
+    assert_int_equal(run.metrics, 11);
+    assert_int_equal(run.metric[10], L2SR_AUC);
     for (size_t m = 0; m < 6; m++) assert_int_equal(run.metric[m], L2SR_SSIM + (int)m);
     assert_int_equal(run.metric[6], L2SR_CALLBACK);
     assert_null(run.scores[1]);

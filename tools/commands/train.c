@@ -44,6 +44,11 @@ static bool end_stage(struct training *training, const struct stage *stage, void
   return true;
 }
 
+/* Of a stage whose score is none of the scene's metrics nor of a reconstructor. */
+static void explain_own(const struct task *task) {
+  if (!task->scores && !task->reconstructs) printf("validation of %s: %s\n", task->name, task->validation.values[task->score].doc);
+}
+
 static void explain(struct telling *telling) {
   const struct metric *metric = &metric_list[telling->options->reward.metric];
   if (!telling->explained)
@@ -58,6 +63,7 @@ static void print_stage(const struct stage *stage, void *context) {
     method_print_stage(stage, stdout);
   } else {
     explain(telling);
+    explain_own(stage->task);
     printf(isnan(stage->best) ? "%-18s validation %.5f\n" : "%-18s validation %.5f, best %.5f\n", stage->name,
            stage->score, stage->best);
   }
@@ -149,6 +155,7 @@ const struct command command_train = {
             "With tau_step it holds the sampler too: evaluate with --set sampler.tau_step=DIR/best.h5. "
             "With straight_through it holds the policy: evaluate with --samplers straight_through and --set sampler.mask=DIR/best.h5. "
             "With evaluator its network scores lines: evaluate with --policy DIR/best.h5. "
+            "classifier has classifier_1: reward and score by it with --set reward.classifier=DIR/classifier_1/best.h5. "
             "suno has masks_1, masks_2, ...: evaluate with --samplers suno and --set sampler.mask=DIR/masks_1/last.h5.",
     .takes_scene = true,
     .flags = flags,
