@@ -9,6 +9,75 @@
 #define ACTIONS WIDTH
 #endif
 
+#ifdef DECLARES_BUILTINS /* in place of the driver's own header, which has 18,000 (engine/device/kernel.c); tests/cli/lint.sh compares both */
+#define OVER __attribute__((overloadable))
+#define FIXED OVER __attribute__((const))
+#define LOADS OVER __attribute__((pure))
+size_t FIXED get_global_id(uint);
+size_t FIXED get_global_size(uint);
+size_t FIXED get_group_id(uint);
+size_t FIXED get_local_id(uint);
+size_t FIXED get_local_size(uint);
+size_t FIXED get_num_groups(uint);
+void OVER __attribute__((convergent)) barrier(cl_mem_fence_flags);
+#define OF_NUMBERS(T) T FIXED min(T, T); T FIXED max(T, T); T FIXED clamp(T, T, T);
+#define OF_INTEGERS(T) OF_NUMBERS(T) T FIXED mul_hi(T, T);
+#define OF_FLOATS(T, I, U)                                                                                   \
+  OF_NUMBERS(T)                                                                                              \
+  T FIXED cos(T); T FIXED cospi(T); T FIXED exp(T); T FIXED fabs(T); T FIXED log(T); T FIXED log10(T); T FIXED log1p(T); \
+  T FIXED rint(T); T FIXED sign(T); T FIXED sin(T); T FIXED sinpi(T); T FIXED sqrt(T);                       \
+  T FIXED fmax(T, T); T FIXED fmin(T, T); T FIXED hypot(T, T); T FIXED pow(T, T); T FIXED fma(T, T, T);      \
+  T FIXED ldexp(T, I); I FIXED ilogb(T);                                                                     \
+  T FIXED select(T, T, I); T FIXED select(T, T, U);
+#define OF_WIDTHS(N)                                                                                         \
+  OF_FLOATS(float##N, int##N, uint##N) OF_INTEGERS(int##N) OF_INTEGERS(uint##N)                              \
+  uint##N FIXED abs(int##N); int##N FIXED select(int##N, int##N, int##N); uint##N FIXED select(uint##N, uint##N, uint##N);
+OF_WIDTHS()
+OF_WIDTHS(2)
+OF_WIDTHS(4)
+OF_WIDTHS(8)
+OF_WIDTHS(16)
+OF_INTEGERS(long)
+OF_INTEGERS(ulong)
+#define OF_VECTORS(N)                                                                                        \
+  float##N FIXED fmax(float##N, float); float##N FIXED fmin(float##N, float); float##N FIXED clamp(float##N, float, float);
+OF_VECTORS(2)
+OF_VECTORS(4)
+OF_VECTORS(8)
+OF_VECTORS(16)
+#define IN_MEMORY(T, N, SPACE)                                                                               \
+  T##N LOADS vload##N(size_t, const SPACE T *); void OVER vstore##N(T##N, size_t, SPACE T *);
+#define IN_SPACE(SPACE)                                                                                      \
+  IN_MEMORY(float, 2, SPACE) IN_MEMORY(float, 4, SPACE) IN_MEMORY(float, 8, SPACE) IN_MEMORY(float, 16, SPACE) \
+  float LOADS vload_half(size_t, const SPACE half *); void OVER vstore_half(float, size_t, SPACE half *);    \
+  void OVER vstore_half_rte(float, size_t, SPACE half *);
+IN_SPACE(__global)
+IN_SPACE(__local)
+IN_SPACE(__private)
+float FIXED dot(float2, float2);
+float FIXED dot(float4, float4);
+long FIXED convert_long_rte(float);
+#define ATOMIC(T, SPACE)                                                                                     \
+  T OVER atomic_inc(volatile SPACE T *); T OVER atomic_max(volatile SPACE T *, T);                           \
+  T OVER atomic_min(volatile SPACE T *, T); T OVER atomic_or(volatile SPACE T *, T);
+ATOMIC(uint, __global)
+ATOMIC(uint, __local)
+ATOMIC(int, __global)
+ATOMIC(int, __local)
+long OVER atom_add(volatile __global long *, long);
+#undef OVER
+#undef FIXED
+#undef LOADS
+#undef OF_NUMBERS
+#undef OF_INTEGERS
+#undef OF_FLOATS
+#undef OF_WIDTHS
+#undef OF_VECTORS
+#undef IN_MEMORY
+#undef IN_SPACE
+#undef ATOMIC
+#endif
+
 #define INLINE static inline __attribute__((always_inline))
 
 #ifdef REAL_HALF

@@ -88,9 +88,8 @@ size_t kernels_width(const struct kernels *kernels) {
   return kernels->width;
 }
 
-/* PoCL reads its own header of 900 KB for every program, also of those that it knows: the built-in files with
- * the same options are one program there; not for a cache of ours, for which it would compile every kernel of
- * it. */
+/* PoCL takes long to begin with a program, also with one that it knows: the built-in files with the same
+ * options are one program there; not for a cache of ours, for which it would compile every kernel of it. */
 static bool joins_files(const struct kernels *kernels, struct arena *arena) {
   const struct device_facts *facts = &kernels->device->facts;
   return facts->keeps_programs && !program_cache(arena, facts) && !*kernels->folder;
@@ -171,10 +170,19 @@ static const struct kernel_macro *macro_row(const struct kernel_table *table, co
   return NULL;
 }
 
+#define OPTIONS "-w -cl-std=CL1.2 -cl-kernel-arg-info -cl-mad-enable"
+
+/* PoCL puts clang's header of 900 KB before every program, also before those that it knows, and reads it for
+ * longer than all else: the prelude declares what the built-in files call. */
+static const char *base_options(const struct kernels *kernels) {
+  bool declares = kernels->device->facts.keeps_programs && !*kernels->folder;
+  return declares ? OPTIONS " -D_OPENCL_H_ -DDECLARES_BUILTINS" : OPTIONS;
+}
+
 /* What a file is built with: files that a macro means nothing to are the same for all its values. */
 static const char *file_options(const struct kernels *kernels, struct arena *arena,
                                 const struct source *source) {
-  const char *options = "-w -cl-std=CL1.2 -cl-kernel-arg-info -cl-mad-enable";
+  const char *options = base_options(kernels);
   for (size_t i = 0; i < kernels->macro_count; i++) {
     const struct kernel_macro *row = macro_row(kernels->table, kernels->macros[i]);
     const char *macro = !row || holds_a_word(source->text, row->words) ? kernels->macros[i] : row->otherwise;

@@ -19,10 +19,13 @@ for file in "$source"/kernels/*.cl; do
 done
 # A file is not built anew for a macro of which it has no word (kernels/kernels.c, `macros`): it must mean nothing to it.
 # compiled FILE FLAGS...: without what the prelude has and the file does not use, which is not compiled
-compiled() {
-  clang -x cl -cl-std=CL1.2 -Xclang -fdeclare-opencl-builtins -Xclang -finclude-default-header -emit-llvm -S -o - -w \
-    -Xclang -disable-llvm-passes -DL2SR_EMULATED -include "$source/kernels/common.h" "$@"
+into_llvm() {
+  clang -x cl -cl-std=CL1.2 -emit-llvm -S -o - -w -Xclang -disable-llvm-passes -DL2SR_EMULATED "$@"
 }
+compiled() {
+  into_llvm -Xclang -fdeclare-opencl-builtins -Xclang -finclude-default-header -include "$source/kernels/common.h" "$@"
+}
+types=$(clang -print-resource-dir)/include/opencl-c-base.h
 words=$(sed -n 's/^    {"\([A-Z_]*\)", "\([^"]*\)", .*}.*/\1 \2/p' "$source/kernels/kernels.c")
 [ "$(echo "$words" | wc -l)" -ge 5 ] || { echo "FAILED: the words of macros are not found in kernels/kernels.c"; failed=1; }
 others=0
@@ -36,9 +39,12 @@ for file in "$source"/kernels/*.cl; do
     *) echo -D$macro ;;
     esac
   done)
+  plain=$(compiled "$file")
+  # what the prelude declares in place of a driver's header (engine/device/kernel.c) is the same functions
+  [ "$(into_llvm -include "$types" -DDECLARES_BUILTINS -include "$source/kernels/common.h" "$file")" = "$plain" ] ||
+    { echo "FAILED: $file does not compile to the same by what DECLARES_BUILTINS declares in kernels/common.h"; failed=1; }
   [ -n "$flags" ] || continue
   others=$((others + 1))
-  plain=$(compiled "$file")
   # shellcheck disable=SC2086
   [ -n "$plain" ] && [ "$(compiled $flags "$file")" = "$plain" ] ||
     { echo "FAILED: $file has no word for one of" $flags "and is another with them"; failed=1; }
