@@ -5,6 +5,7 @@ log=$1/wheel.log source=$2
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
 skip() { echo "did not run: pip install . ($*)"; exit 0; }
+export PIP_NO_COMPILE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 # of packages, most files are never read
 command -v ccache >/dev/null && export CC="ccache ${CC:-cc}"
 /usr/bin/python3 -m venv "$temp/venv" >"$log" 2>&1 || skip "no virtual environment: $(tail -n 1 "$log")"
 "$temp/venv/bin/pip" install --quiet 'numpy>=1.24' 'gymnasium>=1.1' >"$log" 2>&1 || skip "no packages: $(tail -n 1 "$log")"
