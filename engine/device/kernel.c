@@ -173,9 +173,11 @@ static const struct kernel_macro *macro_row(const struct kernel_table *table, co
 #define OPTIONS "-w -cl-std=CL1.2 -cl-kernel-arg-info -cl-mad-enable"
 
 /* PoCL puts clang's header of 900 KB before every program, also before those that it knows, and reads it for
- * longer than all else: the prelude declares what the built-in files call. */
+ * longer than all else: the prelude declares what the built-in files call. Of the versions that it was tried with: how
+ * the header is left out is not PoCL's word. */
 static const char *base_options(const struct kernels *kernels) {
-  bool declares = kernels->device->facts.keeps_programs && !*kernels->folder;
+  const struct device_facts *facts = &kernels->device->facts;
+  bool declares = facts->keeps_programs && !strncmp(facts->driver, "3.1", 3) && !*kernels->folder;
   return declares ? OPTIONS " -D_OPENCL_H_ -DDECLARES_BUILTINS" : OPTIONS;
 }
 
