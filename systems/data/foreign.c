@@ -16,7 +16,8 @@ struct advice {
 static const struct advice advices[MAGIC_KINDS] = {
     [MAGIC_BART] = {IMPORT " (NAME.cfl, with NAME.hdr beside it)", 0, ""},
     [MAGIC_NIFTI] = {IMPORT " (NAME.nii or NAME.nii.gz)", 0, ""},
-    [MAGIC_DICOM] = {"read its series by pydicom, and ", MAGNITUDES, ""},
+    [MAGIC_DICOM] = {"the Python package makes a volume of a series, l2sr.export(FOLDER, \"volume.h5\") with pydicom; or ", MAGNITUDES,
+                     ""},
     [MAGIC_MATLAB_5] = {IMPORT " (NAME.mat)", 0, ""},
     [MAGIC_MATLAB_73] = {IMPORT " (NAME.mat)", 0, ""},
     [MAGIC_NUMPY] = {IMPORT " (NAME.npy; an archive is read by numpy.load and written by numpy.save)", 0, ""},

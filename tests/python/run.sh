@@ -16,7 +16,7 @@ if ! cmp -s "$wanted" "$venv/requirements.txt"; then
 fi
 "$venv/bin/python" -c 'import numpy' 2>/dev/null || skip "no numpy: apt install python3-numpy"
 "$venv/bin/python" -c 'import torch' 2>/dev/null || echo "did not run: stable-baselines3 and MaskablePPO (no torch: apt install python3-torch)"
-for name in torchrl skrl tianshou h5py pypulseq; do
+for name in torchrl skrl tianshou h5py pypulseq pydicom; do
   "$venv/bin/python" -c "import importlib.util as u, sys; sys.exit(not u.find_spec('$name'))" || echo "did not run: tests of $name (it is not installed)"
 done
 "$source/tests/python/package.sh" "$l2sr" "$library" "$source" "$venv/site" || exit 1

@@ -1449,6 +1449,30 @@ class Files(unittest.TestCase):
         np.testing.assert_array_equal(np.rint(acquired[1].mean(1)), np.flatnonzero(mask) - 16)
         np.testing.assert_allclose(acquired[0], np.broadcast_to(np.arange(-16, 16), (4, 32)), atol=1e-6)
 
+    @unittest.skipIf(importlib.util.find_spec("pydicom") is None, "did not run: pydicom is not installed")
+    def test_dicom_series_become_volumes(self):
+        """Slices in the order of their places, scaled, of their patient; two series are refused."""
+        import pydicom
+
+        os.makedirs("files/series", exist_ok=True)
+        images = np.arange(3 * 4 * 6, dtype=np.uint16).reshape(3, 4, 6)
+        for name, place, series in (("a", 2, "1.2"), ("b", 0, "1.2"), ("c", 1, "1.2"), ("d", 3, "1.3")):
+            one = pydicom.Dataset()
+            one.file_meta = pydicom.dataset.FileMetaDataset()
+            one.file_meta.TransferSyntaxUID = pydicom.uid.ExplicitVRLittleEndian
+            one.PatientID, one.SeriesInstanceUID, one.InstanceNumber = "somebody", series, place
+            one.SOPClassUID, one.SOPInstanceUID = pydicom.uid.MRImageStorage, f"1.9.{place}"
+            one.ImagePositionPatient, one.ImageOrientationPatient = [0, 0, -5 * place], [1, 0, 0, 0, -1, 0]
+            one.Rows, one.Columns, one.SamplesPerPixel, one.PhotometricInterpretation = 4, 6, 1, "MONOCHROME2"
+            one.BitsAllocated, one.BitsStored, one.HighBit, one.PixelRepresentation = 16, 16, 15, 0
+            one.RescaleSlope, one.RescaleIntercept, one.PixelData = 2, 1, images[place % 3].tobytes()
+            one.save_as(f"files/series/{name}.dcm", enforce_file_format=True)
+        with self.assertRaisesRegex(OSError, "has images of 2 series, as .*; put each series into a folder of its own"):
+            l2sr.read("files/series")
+        os.remove("files/series/d.dcm")
+        l2sr.export("files/series", "files/series.h5")
+        np.testing.assert_array_equal(l2sr.read("files/series.h5"), 2 * images + 1)
+
     def test_refusals_say_what_to_do(self):
         with self.assertRaisesRegex(FileNotFoundError, "gone.npy"):
             l2sr.read("gone.npy")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _dicom as dicom
 from . import _values as values
 from ._binding import in_python, place, text_of
 from ._values import Path
@@ -57,15 +58,20 @@ def read(
     row: int = 0,
     data: Path | None = None,
 ) -> np.ndarray[Any, Any]:
-    """What a file holds: a volume, a BART, numpy, NIfTI, MATLAB or ISMRMRD file, results or a checkpoint.
+    """What a file holds: a volume, a BART, numpy, NIfTI, MATLAB or ISMRMRD file, a DICOM series, results or a checkpoint.
 
     Returns images [slices, height, width] in float32 or k-space [slices, coils, height, width] in complex64 (of one coil
     [slices, height, width]) of a volume or a file of another program, which `axes`, `kind` and `variable` tell how to read as
     `l2sr import` does; of results `what` they have (`l2sr export --what`: mask, uint8 [width] or [height, width],
-    reconstruction, image, zero_filled, kspace), of the scan `row`. Raises ValueError for what is asked for wrongly, OSError for
+    reconstruction, image, zero_filled, kspace), of the scan `row`. A DICOM series is a file or a folder of one series, whose
+    magnitudes pydicom reads. Raises ValueError for what is asked for wrongly, OSError for
     files that cannot be read, with what to do.
     """
-    words = ["export", _path("path", path), *_reading(axes, kind, variable)]
+    name = _path("path", path)
+    series = dicom.files_of(name)
+    if series:
+        return dicom.read_series(name, series)
+    words = ["export", name, *_reading(axes, kind, variable)]
     for flag, value in (("what", what), ("result", result)):
         words += [] if value is None else [f"--{flag}", str(value)]
     words += [] if data is None else ["--data", _path("data", data)]
@@ -104,8 +110,9 @@ def _write(array: np.ndarray[Any, Any], output: str, folder: str, options: list[
 def export(source: Path | np.ndarray[Any, Any], output: Path, **options: Any) -> None:
     """Writes `source` as a file for other programs, whose kind the end of `output` says.
 
-    `source` is what `read` takes, or an array: a mask [width] of 0 and 1, images ([slices,] height, width), k-space
-    ([slices,] [coils,] height, width) of complex numbers. `output` ends in .npy, .cfl, .nii, .nii.gz or .mat; an array also
+    `source` is what `read` takes (a DICOM series becomes a volume of its patient by `export(FOLDER, "volume.h5")`), or an
+    array: a mask [width] of 0 and 1, images ([slices,] height, width), k-space ([slices,] [coils,] height, width) of complex
+    numbers. `output` ends in .npy, .cfl, .nii, .nii.gz or .mat; an array also
     becomes a volume (.h5), a mask also .txt, .png, .py or .seq. `options` are the flags of `l2sr export`, as
     `what="mask"`, `row=3` or `tr=15` (ms); of a volume that is made, those of `l2sr import`. Raises as `read` does.
     """
@@ -114,7 +121,14 @@ def export(source: Path | np.ndarray[Any, Any], output: Path, **options: Any) ->
         words += [f"--{name.replace('_', '-')}", _path(name, value) if name == "data" else str(value)]
     to = _path("output", output)
     if values.is_path(source):
-        _run("export", _path("source", source), "--output", to, *words)  # type: ignore[arg-type]
-        return
+        name = _path("source", source)  # type: ignore[arg-type]
+        series = dicom.files_of(name)
+        if not series:
+            _run("export", name, "--output", to, *words)
+            return
+        source = dicom.read_series(name, series)
+        patient = dicom.patient_of(series)
+        if to.endswith(".h5") and patient and "patient" not in options:
+            words += ["--patient", patient]
     with tempfile.TemporaryDirectory(prefix="l2sr-") as folder:
         _write(np.asarray(source), to, folder, words)
