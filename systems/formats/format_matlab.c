@@ -17,8 +17,73 @@ static bool claims(const char *path) {
 
 #include <hdf5.h>
 #include <matio.h>
+#include <zlib.h>
 
-enum { SHOWN = 700 };
+enum {
+  SHOWN = 700,
+  HEADER = 128, /* bytes of a file of version 5, whose last four say so */
+  COMPRESSED = 15,
+  PART = 16384
+};
+
+/* ---- whether all of a file of version 5 is there: libmatio takes what is cut or damaged for zeros ----------- */
+
+static bool inflates(FILE *file, size_t bytes) {
+  unsigned char from[PART], to[PART];
+  z_stream stream = {0};
+  int code = inflateInit(&stream);
+  while (code == Z_OK && (bytes || stream.avail_in)) {
+    if (!stream.avail_in) {
+      size_t part = bytes < PART ? bytes : PART;
+      if (fread(from, 1, part, file) != part) break;
+      stream.next_in = from;
+      stream.avail_in = (uInt)part;
+      bytes -= part;
+    }
+    stream.next_out = to;
+    stream.avail_out = PART;
+    code = inflate(&stream, Z_NO_FLUSH);
+  }
+  inflateEnd(&stream);
+  return code == Z_STREAM_END && fseek(file, (long)bytes, SEEK_CUR) == 0;
+}
+
+static uint32_t word_of(const unsigned char *bytes, bool swapped) {
+  uint32_t word;
+  memcpy(&word, bytes, sizeof word);
+  return swapped ? __builtin_bswap32(word) : word;
+}
+
+/* The elements of a file one after the other: a type, how many bytes, these. */
+static bool has_all(FILE *file, size_t left, bool swapped) {
+  unsigned char tag[8];
+  while (left) {
+    if (left < sizeof tag || fread(tag, sizeof tag, 1, file) != 1) return false;
+    size_t bytes = word_of(tag + 4, swapped);
+    left -= sizeof tag;
+    if (bytes > left) return false;
+    if (word_of(tag, swapped) == COMPRESSED ? !inflates(file, bytes) : fseek(file, (long)bytes, SEEK_CUR) != 0) return false;
+    left -= bytes;
+  }
+  return true;
+}
+
+static bool is_whole(const char *path) {
+  unsigned char header[HEADER];
+  FILE *file = fopen(path, "rb");
+  if (!file || fread(header, HEADER, 1, file) != 1) {
+    if (file) fclose(file);
+    return true; /* libmatio says what it is */
+  }
+  uint16_t version, order;
+  memcpy(&version, header + 124, sizeof version);
+  memcpy(&order, header + 126, sizeof order);
+  bool swapped = order != 0x4d49, five = version == 0x0100 || version == 0x0001;
+  long end = five && !fseek(file, 0, SEEK_END) ? ftell(file) : -1;
+  bool whole = end < HEADER || (!fseek(file, HEADER, SEEK_SET) && has_all(file, (size_t)end - HEADER, swapped));
+  fclose(file);
+  return whole;
+}
 
 static bool type_of(enum matio_types stored, enum array_type *type) {
   static const struct {
@@ -151,7 +216,9 @@ static bool unpack_file(const struct probe_unpacking *of, struct error *error) {
                      "%s is no MATLAB file that libmatio reads; it is damaged, or of version 4 or another "
                      "format: save it by MATLAB with -v7",
                      of->path);
-  bool good = choose(mat, of, name, error) && check_info(mat, name, of, error);
+  bool good = (is_whole(of->path) ||
+               fail_file(error, "%s was cut, or its compressed numbers are damaged; fetch or write it again", of->path)) &&
+              choose(mat, of, name, error) && check_info(mat, name, of, error);
   matvar_t *variable = good ? Mat_VarRead(mat, name) : NULL;
   if (good)
     good = variable ? unpack_variable(variable, of, error)

@@ -40,6 +40,8 @@ if has "$formats/kspace5.mat"; then
   run "MATLAB" "$l2sr" import "$formats/kspace5.mat" --kind kspace --output data
   says out '[6, 5, 2, 3] complex64 as h,w,c,s, kspace (a guess)'
   refuse 1 'holds several arrays: k [6, 5, 2, 3], other [6, 5]; name one:' import "$formats/kspace73.mat" --output data
+  head -c "$(($(wc -c <"$formats/kspace5.mat") - 40))" "$formats/kspace5.mat" >cut.mat
+  refuse 1 'cut.mat was cut, or its compressed numbers are damaged' import cut.mat --kind kspace --output data
   refuse 1 'has no variable x; it holds k [6, 5, 2, 3], other [6, 5]' import "$formats/kspace73.mat" --variable x --output data
 else
   echo "did not run: MATLAB files (the program was built without libmatio)"
