@@ -115,6 +115,9 @@ says out 'mask.py: mask of direct/results.h5, x4_long/random, row 1 (slice 1 of 
 says mask.txt '# mask of direct/results.h5, x4_long/random, row 1 (slice 1 of scan.npy)'
 run "the text is a mask" "$l2sr" evaluate heuristics_128 --data scan.npy --samplers fixed_mask --set sampler.mask=mask.txt --set data.size=32 \
   --set acquisition.acceleration=4 --set acquisition.horizon=long --quiet --output fixed
+echo 0 0 1 1 1 1 0 0 >low.txt
+run "low frequencies as fastMRI counts them" "$l2sr" export low.txt --output low.py
+says low.py 'LOW_FREQUENCIES = 4 '
 run "a sequence" "$l2sr" export direct --row 1 --output mask.seq --tr 15 --te 7
 tried=$((tried + 1))
 [ "$(sed -n '/^\[ADC\]/,/^$/p' mask.seq | wc -l)" -eq 10 ] || complain "a readout a line"

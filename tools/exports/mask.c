@@ -40,14 +40,13 @@ static bool write_png(const char *path, const struct exported_mask *mask, struct
   return good;
 }
 
-/* Columns that are acquired without a gap around the middle: what fastMRI calls low frequencies. */
+/* What fastMRI calls low frequencies: the most columns n that are acquired without a gap from (width - n + 1) / 2 on, where its
+ * mask functions put them. */
 static size_t central_columns(const struct exported_mask *mask) {
-  size_t middle = mask->width / 2, first = middle, last = middle;
-  if (!mask->value[middle]) return 0;
-  while (first > 0 && mask->value[first - 1]) first--;
-  while (last + 1 < mask->width && mask->value[last + 1]) last++;
-  size_t below = middle - first, above = last - middle;
-  return below < above ? 2 * below + 1 : 2 * above + 1;
+  size_t width = mask->width, n = 0;
+  for (bool all = true; all && n < width; n += all)
+    for (size_t first = (width - n) / 2, i = first; i <= first + n; i++) all &= mask->value[i] != 0;
+  return n;
 }
 
 static bool write_python(const char *path, const struct exported_mask *mask, struct error *error) {
