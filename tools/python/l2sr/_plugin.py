@@ -16,7 +16,10 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
+try:
+    import numpy as np
+except ModuleNotFoundError:
+    sys.exit(f"{sys.executable} has no numpy, which plugins need: install it there, or set L2SR_PYTHON to the python3 that has it")
 
 GIVEN = {
     "observation": (np.float32, ("scans", "height", "width")),
