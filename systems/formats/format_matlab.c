@@ -140,7 +140,7 @@ static bool choose(mat_t *mat, const struct probe_unpacking *of, char name[64], 
   if (there || found == 1) return true;
   if (*of->how)
     return fail_file(error, "%s has no variable %s; it holds %s", of->path, of->how,
-                     used ? text : "no arrays of numbers");
+                     used ? text : "no arrays of numbers that can be read; is it damaged?");
   if (!found)
     return fail_file(
         error, "%s holds no array of numbers with two axes at least; is it damaged, or of another kind?",
