@@ -966,7 +966,7 @@ static void files_that_are_no_hdf5_are_named(void **state) {
     const char *name, *kind;
   } cases[] = {
       {344, "n+1", 4, "x.nii", "a NIfTI image: `l2sr import FILE"},
-      {128, "DICM", 4, "IM0001", "a DICOM image; the Python package makes a volume of a series"},
+      {128, "DICM", 4, "IM0001", "a DICOM image: the Python package makes a volume of a series"},
       {0, "MATLAB 5.0 MAT-file", 19, "x.mat", "a MATLAB 5 file: `l2sr import FILE"},
       {0, "MATLAB 7.3 MAT-file", 19, "y.mat", "a MATLAB 7.3 file: `l2sr import FILE"},
       {0, "\223NUMPY\1", 7, "x.npy", "a numpy array: `l2sr import FILE"},
