@@ -62,9 +62,7 @@ static bool check_sets(const struct options *options, struct error *error) {
     return fail_usage(error, "coils.sets is %u, and coils.maps %s; set coils.maps to prescan or acquired, which make two sets, or "
                              "coils.sets to 1",
                       options->coils.sets,
-                      maps == MAPS_FILE   ? "file, whose dataset sensitivity_maps is one set"
-                      : maps == MAPS_ONES ? "ones, which is one set"
-                                          : "none");
+                      maps == MAPS_FILE ? "file, which is one set" : maps == MAPS_ONES ? "ones, which is one set" : "none");
   return !other || fail_usage(error, "coils.sets is %u, and %s; set coils.sets to 1, or the other to what takes two "
                                      "(reconstruct.method zero_filled, cg_sense, tv or wavelet)",
                               options->coils.sets, other);

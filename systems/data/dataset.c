@@ -380,10 +380,18 @@ static bool list_files(struct dataset *dataset, struct names *names, const struc
   return note_twice(dataset, listing.twice, options, error);
 }
 
+/* What else coils.sets wants is known when there are scans (systems/coils/maps.c). */
+static bool check_sets(const struct options *options, struct error *error) {
+  return options->coils.sets == 1 || options->coils.maps != MAPS_FILE ||
+         fail_usage(error, "coils.sets is %u, and coils.maps file, whose dataset sensitivity_maps is one set; set coils.maps to "
+                           "prescan or acquired, which make two sets, or coils.sets to 1",
+                    options->coils.sets);
+}
+
 bool dataset_open(struct dataset *dataset, const struct options *options, struct error *error) {
   struct names names = {0};
   *dataset = (struct dataset){.arena = arena_open()};
-  if (check_source(options, error) && check_fit(options, error) && check_folds(options, error) &&
+  if (check_source(options, error) && check_fit(options, error) && check_folds(options, error) && check_sets(options, error) &&
       list_files(dataset, &names, options, error)) {
     select_fraction(dataset, &names, options->data.fraction);
     size_t limit = options->data.volumes;
