@@ -196,10 +196,11 @@ def network(args):
     image = torch.randn(args.batch, 1, args.size, args.size, device=device)
     target = torch.randn_like(image)
     one = torch.ones(args.batch, device=device)
+    half_type = torch.float16 if device == "cuda" else torch.bfloat16  # the one that a CPU's autocast takes
     for precision in args.precisions.split(","):
         tf32, half = PRECISIONS[precision]
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
-        for kind in ("eager", "compiled"):
+        for kind in ("eager", "compiled") if hasattr(torch, "compile") else ("eager",):  # before 2.0
             model = UNet(args.channels).to(device)
             if half:
                 model = model.to(memory_format=torch.channels_last)
@@ -207,12 +208,12 @@ def network(args):
             optimiser = torch.optim.Adam(model.parameters(), 1e-3)
 
             def forward():
-                with torch.no_grad(), torch.autocast(device, torch.float16, enabled=half):
+                with torch.no_grad(), torch.autocast(device, half_type, enabled=half):
                     return fast(image)
 
             def train():
                 optimiser.zero_grad(set_to_none=True)
-                with torch.autocast(device, torch.float16, enabled=half):
+                with torch.autocast(device, half_type, enabled=half):
                     output = fast(image)
                 (-ssim(output, target, one).mean()).backward()
                 optimiser.step()
