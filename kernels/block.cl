@@ -13,6 +13,7 @@
  *                             3 backward: the gradient of a block's activation (CIN and COUT exchanged)
  *   TARGET_SUMS               SOURCE 3: the gradient is that of a block's only consumer; leave its sums
  *   NORMED                    SOURCE 3: the gradient is that of the raw output already (block_unpool)
+ *   KEEP_RAW                  SOURCE 3: that of the raw output is stored, for block_weights_half
  *   UP_CHANNELS               SOURCE 2: how many of CIN come from the up-sampled one
  *   SUM_PIXELS UP_PIXELS      pixels over which the sources' sums were taken (a pooled map has a quarter)
  *   STORE_FULL STORE_POOLED   which maps are written
@@ -58,6 +59,7 @@
 #define STORE_POOLED 0
 #define TARGET_SUMS 1
 #define NORMED 0
+#define KEEP_RAW 0
 #define PRECISION 1
 #define PITCH 34
 #define PLANE 616
@@ -270,9 +272,11 @@ INLINE void back4(const uint4 *gradient, const uint4 *raw_output, float4 norm_ev
   }
 }
 
-/* Loads rows as load_rows, through the norm and ReLU backwards. */
+/* Loads rows as load_rows, through the norm and ReLU backwards, and leaves what that makes of the tile's own rows in
+ * `kept`, where it is given. */
 INLINE void load_back_rows(__global const uint *gradient, __global const uint *raw_output,
-                           __local const float4 *norms, __local uint *tile, uint chunk, uint n, int left, int top) {
+                           __local const float4 *norms, __local uint *tile, __global uint *kept, uint chunk, uint n,
+                           int left, int top) {
   const uint lane = (uint)get_local_id(0) & 31u, warp = (uint)get_local_id(0) >> 5;
   const uint q = lane % LANES_X, lane_row = lane / LANES_X;
 #if IMAGES == 2
@@ -304,6 +308,10 @@ INLINE void load_back_rows(__global const uint *gradient, __global const uint *r
       back4(loaded[i], outputs[i], norms[c], norms[c + 1u], y >= 0 && y < ROWS, even, odd);
       uint place = plane * PLANE + row * PITCH + 1u + 4u * q + shift;
       UNROLL for (int j = 0; j < 4; j++) put(tile, place + j, even[j], odd[j]);
+      if (!KEEP_RAW || !kept || row == 0u || row > TILE_Y) continue;
+      uint at = map_start(CIN, image, chunk * CHUNK + 2u * plane, MAP) + (uint)y * COLUMNS + x;
+      *(__global uint4 *)&kept[at] = (uint4)(pack(even[0], odd[0]), pack(even[1], odd[1]), pack(even[2], odd[2]),
+                                             pack(even[3], odd[3]));
     }
   }
 }
@@ -455,19 +463,26 @@ INLINE void load_weights(__global const uint4 *weights, uint lane, uint b[9][2][
   }
 }
 
-/* Row r of the tile times the nine taps: low holds pixels 2g-1 to 2g+2 of channels 2t, 2t+1; high of 2t+8. */
-INLINE void multiply_row(int r, const uint low[4], const uint high[4], const uint b[9][2][2],
-                         float acc[STRIP][2][4] LANES) {
-  UNROLL for (int dx = 0; dx < 3; dx++)
-    UNROLL for (int dy = 0; dy < 3; dy++)
-      if (r - dy >= 0 && r - dy < STRIP)
-        UNROLL for (int k = 0; k < 2; k++) MULTIPLY(acc[r - dy][k], low[dx], low[dx + 1], high[dx], high[dx + 1],
-                                                    b[dy * 3 + dx][k][0], b[dy * 3 + dx][k][1]);
-}
+/* Of a row of the tile a lane's pixels 2g-1 to 2g+2 of a channel pair; 2g and 2g+1 once more: a fragment is four registers
+ * side by side, and what stands in two of them would be moved from one to the other. */
+enum { ROW_WORDS = 6 };
 
-INLINE void read4(__local const uint *from, uint words[4]) {
+INLINE void read_pixels(__local const uint *from, uint words[ROW_WORDS]) {
   uint2 a = *(__local const uint2 *)from, b = *(__local const uint2 *)(from + 2);
   words[0] = a.x, words[1] = a.y, words[2] = b.x, words[3] = b.y;
+  words[4] = *(volatile __local const uint *)(from + 1), words[5] = *(volatile __local const uint *)(from + 2);
+}
+
+/* Row r of the tile times the nine taps: low holds pixels of channels 2t, 2t+1; high of 2t+8. */
+INLINE void multiply_row(int r, const uint low[ROW_WORDS], const uint high[ROW_WORDS], const uint b[9][2][2],
+                         float acc[STRIP][2][4] LANES) {
+  UNROLL for (int dx = 0; dx < 3; dx++) {
+    const int at = dx == 1 ? 4 : dx;
+    UNROLL for (int dy = 0; dy < 3; dy++)
+      if (r - dy >= 0 && r - dy < STRIP)
+        UNROLL for (int k = 0; k < 2; k++) MULTIPLY(acc[r - dy][k], low[at], low[at + 1], high[at], high[at + 1],
+                                                    b[dy * 3 + dx][k][0], b[dy * 3 + dx][k][1]);
+  }
 }
 
 /* One chunk: high parts times high parts, and for split operands low x high and high x low. */
@@ -477,14 +492,14 @@ INLINE void multiply_chunk(__local const uint *tile, __global const uint4 *weigh
     uint b[9][2][2];
     load_weights(weights + part * (CHUNKS * (COUT / 16) * 288), lane, b);
     UNROLL for (int r = 0; r < STRIP + 2; r++) {
-      uint low[4], high[4];
-      read4(tile + r * PITCH, low);
-      read4(tile + 4 * PLANE + r * PITCH, high);
+      uint low[ROW_WORDS], high[ROW_WORDS];
+      read_pixels(tile + r * PITCH, low);
+      read_pixels(tile + 4 * PLANE + r * PITCH, high);
       multiply_row(r, low, high, b, acc GIVE_LANES);
       if (PARTS == 2 && part == 0) {
-        uint low_rest[4], high_rest[4];
-        read4(tile + 8 * PLANE + r * PITCH, low_rest);
-        read4(tile + 12 * PLANE + r * PITCH, high_rest);
+        uint low_rest[ROW_WORDS], high_rest[ROW_WORDS];
+        read_pixels(tile + 8 * PLANE + r * PITCH, low_rest);
+        read_pixels(tile + 12 * PLANE + r * PITCH, high_rest);
         multiply_row(r, low_rest, high_rest, b, acc GIVE_LANES);
       }
     }
@@ -620,7 +635,7 @@ void block_gradient(__global const uint *restrict gradient, __global const uint 
                              __global const long *restrict sums, __global const long *restrict back,
                              __global const uint4 *restrict weights, __global uint *restrict full,
                              __global const uint *restrict target, __global const long *restrict target_sums,
-                             __global long *restrict target_back, uint rows) {
+                             __global long *restrict target_back, __global uint *restrict kept, uint rows) {
   OPEN_LANES(GROUP);
   __local uint tile[PLANES * PARTS * PLANE] __attribute__((aligned(16)));
   __local float4 norms[IMAGES * CIN];
@@ -644,7 +659,7 @@ void block_gradient(__global const uint *restrict gradient, __global const uint 
 #endif
   NO_UNROLL for (uint chunk = 0u; chunk < CHUNKS; chunk++) {
     barrier(CLK_LOCAL_MEM_FENCE);
-    load_back_rows(gradient, raw_output, norms, tile, chunk, n, left, top);
+    load_back_rows(gradient, raw_output, norms, tile, out_group ? 0 : kept, chunk, n, left, top);
     if (IMAGES == 1 && COLUMNS > TILE_X) load_back_columns(gradient, raw_output, norms, tile, chunk, n, left, top);
     barrier(CLK_LOCAL_MEM_FENCE);
     multiply_chunk(mine, weights + (chunk * (COUT / 16) + outputs) * 288, lane, acc GIVE_LANES);
@@ -771,44 +786,70 @@ INLINE void stage_coarse(__global const uint *source, __local uint *coarse, uint
   }
 }
 
+/* Two neighbours of a coarse row, normalised and blended to the fine columns between them. */
+INLINE uint2 blend_columns(__local const uint *from, uint2 norm) {
+  uint left = fma_relu_pair(from[0], norm.x, norm.y), right = fma_relu_pair(from[1], norm.x, norm.y);
+  return (uint2)(fma_pair(left, THREE_QUARTERS, mul_pair(right, ONE_QUARTER)),
+                 fma_pair(right, THREE_QUARTERS, mul_pair(left, ONE_QUARTER)));
+}
+
+#define COARSE_ROWS (TILE_Y / 2 + 1)                         /* pairs of rows that are blended */
+#define BAND (COARSE_ROWS % 3 == 0 ? 3 : COARSE_ROWS)        /* of them that a work-item takes, one after the other */
+
 /* Blends the coarse tile into the fine one; normalised, so its fragments need no norm. */
 INLINE void blend_coarse(__local const uint *coarse, __local const uint2 *norms, __local uint *tile, uint chunk,
                          int left, int top) {
-  for (uint i = (uint)get_local_id(0); i < PLANES * (TILE_Y / 2 + 1) * (TILE_X / 2 + 1); i += GROUP) {
-    uint j = i % (TILE_X / 2 + 1), k = i / (TILE_X / 2 + 1) % (TILE_Y / 2 + 1);
-    uint plane = i / (TILE_X / 2 + 1) / (TILE_Y / 2 + 1);
-    uint y = (uint)top + 2u * k, x = (uint)left + 2u * j; /* the own sizes are even here */
-    bool above = y > 0u && y <= OWN_ROWS, below = y < OWN_ROWS;
+  for (uint i = (uint)get_local_id(0); i < PLANES * (COARSE_ROWS / BAND) * (TILE_X / 2 + 1); i += GROUP) {
+    uint j = i % (TILE_X / 2 + 1), first = i / (TILE_X / 2 + 1) % (COARSE_ROWS / BAND) * BAND;
+    uint plane = i / (TILE_X / 2 + 1) / (COARSE_ROWS / BAND);
+    uint x = (uint)left + 2u * j; /* the own sizes are even here */
     bool before = x > 0u && x <= OWN_COLUMNS, after = x < OWN_COLUMNS;
-    __local const uint *from = &coarse[(plane * COARSE_Y + k) * COARSE_X + j];
-    __local uint *to = tile + plane * PLANE + 2u * k * PITCH + 2u * j + COLUMN0 - 1;
-    uint2 norm = norms[chunk * PLANES + plane];
-    uint c0 = fma_relu_pair(from[0], norm.x, norm.y), c1 = fma_relu_pair(from[1], norm.x, norm.y);
-    uint c2 = fma_relu_pair(from[COARSE_X], norm.x, norm.y), c3 = fma_relu_pair(from[COARSE_X + 1], norm.x, norm.y);
-    uint l0 = fma_pair(c0, THREE_QUARTERS, mul_pair(c1, ONE_QUARTER));
-    uint r0 = fma_pair(c1, THREE_QUARTERS, mul_pair(c0, ONE_QUARTER));
-    uint l1 = fma_pair(c2, THREE_QUARTERS, mul_pair(c3, ONE_QUARTER));
-    uint r1 = fma_pair(c3, THREE_QUARTERS, mul_pair(c2, ONE_QUARTER));
-    to[0] = above && before ? fma_pair(l0, THREE_QUARTERS, mul_pair(l1, ONE_QUARTER)) : 0u;
-    to[1] = above && after ? fma_pair(r0, THREE_QUARTERS, mul_pair(r1, ONE_QUARTER)) : 0u;
-    to[PITCH] = below && before ? fma_pair(l1, THREE_QUARTERS, mul_pair(l0, ONE_QUARTER)) : 0u;
-    to[PITCH + 1] = below && after ? fma_pair(r1, THREE_QUARTERS, mul_pair(r0, ONE_QUARTER)) : 0u;
+    __local const uint *from = &coarse[(plane * COARSE_Y + first) * COARSE_X + j];
+    __local uint *to = tile + plane * PLANE + 2u * first * PITCH + 2u * j + COLUMN0 - 1;
+    uint2 norm = norms[chunk * PLANES + plane], upper = blend_columns(from, norm);
+    UNROLL for (uint k = 0u; k < BAND; k++, to += 2 * PITCH) {
+      uint y = (uint)top + 2u * (first + k);
+      bool above = y > 0u && y <= OWN_ROWS, below = y < OWN_ROWS;
+      uint2 lower = blend_columns(from + (k + 1u) * COARSE_X, norm);
+      to[0] = above && before ? fma_pair(upper.x, THREE_QUARTERS, mul_pair(lower.x, ONE_QUARTER)) : 0u;
+      to[1] = above && after ? fma_pair(upper.y, THREE_QUARTERS, mul_pair(lower.y, ONE_QUARTER)) : 0u;
+      to[PITCH] = below && before ? fma_pair(lower.x, THREE_QUARTERS, mul_pair(upper.x, ONE_QUARTER)) : 0u;
+      to[PITCH + 1] = below && after ? fma_pair(lower.y, THREE_QUARTERS, mul_pair(upper.y, ONE_QUARTER)) : 0u;
+      upper = lower;
+    }
   }
 }
 #endif
 
-INLINE void multiply_staged(__local const uint *tile, const uint b[9][2][2], uint2 norm_low, uint2 norm_high,
+/* The norms of a lane's channel pairs, twice for what is needed twice (read_pixels): the compiler must not see that they
+ * are the same. */
+typedef struct {
+  uint2 low, high, low_again, high_again;
+} lane_norms;
+
+INLINE void normalise(uint words[ROW_WORDS], uint2 norm, uint2 again) {
+  words[4] = fma_relu_pair(words[1], again.x, again.y);
+  words[5] = fma_relu_pair(words[2], again.x, again.y);
+  UNROLL for (int j = 0; j < 4; j++) words[j] = fma_relu_pair(words[j], norm.x, norm.y);
+}
+
+INLINE void multiply_staged(__local const uint *tile, const uint b[9][2][2], const lane_norms *norms,
                             float acc[STRIP][2][4] LANES) {
   UNROLL for (int r = 0; r < STRIP + 2; r++) {
     __local const uint *from = tile + r * PITCH;
     uint2 l0 = *(__local const uint2 *)from, l1 = *(__local const uint2 *)(from + 2);
     uint2 l2 = *(__local const uint2 *)(from + 4), h0 = *(__local const uint2 *)(from + 4 * PLANE);
     uint2 h1 = *(__local const uint2 *)(from + 4 * PLANE + 2), h2 = *(__local const uint2 *)(from + 4 * PLANE + 4);
-    uint low[4] = {l0.y, l1.x, l1.y, l2.x}, high[4] = {h0.y, h1.x, h1.y, h2.x};
-    if (SOURCE != 3) UNROLL for (int j = 0; j < 4; j++) {
-      low[j] = fma_relu_pair(low[j], norm_low.x, norm_low.y);
-      high[j] = fma_relu_pair(high[j], norm_high.x, norm_high.y);
+    uint low[ROW_WORDS] = {l0.y, l1.x, l1.y, l2.x}, high[ROW_WORDS] = {h0.y, h1.x, h1.y, h2.x};
+#if SOURCE == 3
+    UNROLL for (int j = 0; j < 2; j++) {
+      low[4 + j] = *(volatile __local const uint *)(from + 2 + j);
+      high[4 + j] = *(volatile __local const uint *)(from + 4 * PLANE + 2 + j);
     }
+#else
+    normalise(low, norms->low, norms->low_again);
+    normalise(high, norms->high, norms->high_again);
+#endif
     multiply_row(r, low, high, b, acc GIVE_LANES);
   }
 }
@@ -819,7 +860,7 @@ __kernel void block_gradient(__global const uint *restrict gradient, __global co
                              __global const long *restrict sums, __global const long *restrict back,
                              __global const uint4 *restrict weights, __global uint *restrict full,
                              __global const uint *restrict target, __global const long *restrict target_sums,
-                             __global long *restrict target_back, uint rows) {
+                             __global long *restrict target_back, __global uint *restrict kept, uint rows) {
   OPEN_LANES(GROUP);
   __local uint tiles[STAGES * PLANES * PLANE] __attribute__((aligned(16)));
   __local float2 reduced[WARPS_X * WARPS_Y * GROUP_OUT];
@@ -848,7 +889,7 @@ __kernel void block_gradient(__global const uint *restrict gradient, __global co
     COPY_COMMIT();
     multiply_staged(tiles + step % STAGES * PLANES * PLANE + t * PLANE + warp_y * STRIP * PITCH + warp_x * 16 + 2 * g +
                         COLUMN0 - 2,
-                    b, (uint2)(0u, 0u), (uint2)(0u, 0u), acc GIVE_LANES);
+                    b, 0, acc GIVE_LANES);
     if (chunk == CHUNKS - 1u) {
       store_gradient(acc, full, target, target_sums, n, outputs * 16 + 2 * t,
                      (uint)strip_top + step / CHUNKS * TILE_Y + warp_y * STRIP, (uint)left + warp_x * 16 + 2 * g, sum,
@@ -867,7 +908,7 @@ __kernel void block_forward(__global const uint *restrict first, __global const 
                             __global uint *restrict pooled, __global long *restrict sums, uint image, uint rows) {
   OPEN_LANES(GROUP);
   __local uint tiles[STAGES * PLANES * PLANE] __attribute__((aligned(16)));
-  __local uint2 norms[CIN / 2];
+  __local uint2 norms[CIN]; /* of CIN / 2 pairs, twice */
   __local float2 reduced[WARPS_X * WARPS_Y * GROUP_OUT];
 #if SOURCE == 2
   __local uint coarse[PLANES * COARSE_Y * COARSE_X];
@@ -885,7 +926,7 @@ __kernel void block_forward(__global const uint *restrict first, __global const 
   for (uint i = item; i < CIN / 2; i += GROUP) {
     float2 even = source_norm(first_sums, second_sums, n, 2 * i);
     float2 odd = source_norm(first_sums, second_sums, n, 2 * i + 1);
-    norms[i] = (uint2)(pack(even.x, odd.x), pack(even.y, odd.y));
+    norms[i] = norms[CIN / 2 + i] = (uint2)(pack(even.x, odd.x), pack(even.y, odd.y));
   }
 #if SOURCE == 2
 #define STAGE(step)                                                                                          \
@@ -921,18 +962,19 @@ __kernel void block_forward(__global const uint *restrict first, __global const 
     if (CHUNKS > 1) load_weights(weights + (chunk * (COUT / 16) + outputs) * 288, lane, b);
     COPY_WAIT();
     barrier(CLK_LOCAL_MEM_FENCE);
-    uint2 norm_low = norms[chunk * PLANES + t], norm_high = norms[chunk * PLANES + t + 4];
+    __local const uint2 *mine = norms + chunk * PLANES + t;
+    lane_norms lane_norm = {mine[0], mine[4], mine[CIN / 2], mine[CIN / 2 + 4]};
 #if SOURCE == 2
     if (chunk * CHUNK < UP_CHANNELS) {
       blend_coarse(coarse, norms, tile, chunk, left, top);
-      norm_low = norm_high = (uint2)(ONE_PAIR, 0u);
+      lane_norm.low = lane_norm.high = lane_norm.low_again = lane_norm.high_again = (uint2)(ONE_PAIR, 0u);
       barrier(CLK_LOCAL_MEM_FENCE);
     }
 #endif
     if (STAGES == 2 && step + 1u < CHUNKS * TILES) STAGE(step + 1u);
     COPY_COMMIT();
-    multiply_staged(tile + t * PLANE + warp_y * STRIP * PITCH + warp_x * 16 + 2 * g + COLUMN0 - 2, b, norm_low,
-                    norm_high, acc GIVE_LANES);
+    multiply_staged(tile + t * PLANE + warp_y * STRIP * PITCH + warp_x * 16 + 2 * g + COLUMN0 - 2, b, &lane_norm,
+                    acc GIVE_LANES);
     if (chunk == CHUNKS - 1u) {
       store_strip(acc, full, pooled, n, outputs * 16 + 2 * t, (uint)top + warp_y * STRIP,
                   (uint)left + warp_x * 16 + 2 * g, sum, square);

@@ -53,9 +53,21 @@ INLINE float2 read_word(uint word) {
 
 INLINE uint make_word(float2 value) { return PRECISION == 2 ? pack(value.x, value.y) : as_uint(value.x); }
 
-/* Where pixel i of a map of half the size stands in memory: i counted over half of this map's in memory, or of its own
- * size. */
-INLINE uint half_place(uint i) { return i / (COLUMNS / 2) * HALF_COLUMNS + i % (COLUMNS / 2); }
+/* Four neighbours of a row. */
+typedef struct {
+  uint word[4];
+} four_words;
+
+INLINE four_words load_four(__global const uint *from) {
+  uint4 four = *(__global const uint4 *)from;
+  return (four_words){{four.x, four.y, four.z, four.w}};
+}
+
+INLINE void store_four(__global uint *to, four_words four) {
+  *(__global uint4 *)to = (uint4)(four.word[0], four.word[1], four.word[2], four.word[3]);
+}
+
+/* Where pixel i of a map of half the size stands in memory, i counted over half of this map's own size. */
 INLINE uint own_half_place(uint i) {
   const uint columns = (OWN_COLUMNS + 1) / 2; /* of an odd number no half is used */
   return i / columns * HALF_COLUMNS + i % columns;
@@ -138,20 +150,25 @@ block_down(__global const uint *restrict joined, __global const uint *restrict r
   __global const uint *from = joined + (n * (JOINED / PLANE_CHANNELS) + FIRST / PLANE_CHANNELS + plane) * (FINE_ROWS * FINE_COLUMNS);
   uint start = (n * ALL_PLANES + plane) * MAP;
   back_sums state = back_start(sums, n, plane);
-  for (uint i = (uint)get_local_id(0); i < MAP; i += GROUP) {
-    int x = (int)(i % COLUMNS), y = (int)(i / COLUMNS);
+  for (uint i = 2u * (uint)get_local_id(0); i < MAP; i += 2u * GROUP) {
+    const int y = (int)(i / COLUMNS), first = 2 * (int)(i % COLUMNS), last = 2 * OWN_COLUMNS - 1;
     const float weight[4] = {0.25f, 0.75f, 0.75f, 0.25f};
-    float2 total = (float2)(0.0f, 0.0f);
+    float2 total[2] = {(float2)(0.0f, 0.0f), (float2)(0.0f, 0.0f)};
     UNROLL for (int dy = 0; dy < 4; dy++) {
-      int row = clamp(2 * y - 1 + dy, 0, 2 * OWN_ROWS - 1);
-      UNROLL for (int dx = 0; dx < 4; dx++) {
-        int column = clamp(2 * x - 1 + dx, 0, 2 * OWN_COLUMNS - 1);
-        total += weight[dy] * weight[dx] * read_word(from[row * FINE_COLUMNS + column]);
-      }
+      __global const uint *row = from + clamp(2 * y - 1 + dy, 0, 2 * OWN_ROWS - 1) * FINE_COLUMNS;
+      four_words four = load_four(&row[min(first, FINE_COLUMNS - 4)]);
+      uint before = row[clamp(first - 1, 0, last)], after = row[clamp(first + 4, 0, last)];
+      if (first + 2 > last) four.word[2] = four.word[3] = four.word[1];
+      float2 line[6] = {read_word(before), read_word(four.word[0]), read_word(four.word[1]), read_word(four.word[2]),
+                        read_word(four.word[3]), read_word(after)};
+      UNROLL for (int j = 0; j < 2; j++) UNROLL for (int dx = 0; dx < 4; dx++)
+          total[j] += weight[dy] * weight[dx] * line[2 * j + dx];
     }
-    uint word = make_word(total);
-    gradient[start + i] = word;
-    back_add(&state, read_word(word), read_word(raw_output[start + i]));
+    UNROLL for (uint j = 0u; j < 2u; j++) {
+      uint word = make_word(total[j]);
+      gradient[start + i + j] = word;
+      back_add(&state, read_word(word), read_word(raw_output[start + i + j]));
+    }
   }
   back_store(state, back, n, plane, scratch);
 }
@@ -168,24 +185,31 @@ block_join(__global const uint *restrict joined, __global const uint *restrict p
   __global const uint *quarter = pooled + (n * ALL_PLANES + plane) * HALF_MAP;
   uint start = (n * ALL_PLANES + plane) * MAP;
   back_sums state = back_start(sums, n, plane);
-  for (uint i = (uint)get_local_id(0); i < MAP / 4; i += GROUP) {
-    uint at = i / (COLUMNS / 2) * 2 * COLUMNS + i % (COLUMNS / 2) * 2;
-    uint place[4] = {at, at + 1, at + COLUMNS, at + COLUMNS + 1};
-    float2 raw_value[4], value[4], whole = HAS_POOLED ? read_word(quarter[half_place(i)]) : (float2)(0.0f, 0.0f);
-    UNROLL for (int k = 0; k < 4; k++) {
-      raw_value[k] = read_word(raw_output[start + place[k]]);
-      value[k] = read_word(from[place[k]]);
+  for (uint i = (uint)get_local_id(0); i < MAP / 8; i += GROUP) {
+    uint at = i / (COLUMNS / 4) * 2 * COLUMNS + i % (COLUMNS / 4) * 4;
+    four_words raw_value[2], value[2];
+    uint whole[2] = {0u, 0u};
+    UNROLL for (int row = 0; row < 2; row++) {
+      raw_value[row] = load_four(&raw_output[start + at + row * COLUMNS]);
+      value[row] = load_four(&from[at + row * COLUMNS]);
     }
-    float even_top = fmax(fmax(raw_value[0].x, raw_value[1].x), fmax(raw_value[2].x, raw_value[3].x));
-    float odd_top = fmax(fmax(raw_value[0].y, raw_value[1].y), fmax(raw_value[2].y, raw_value[3].y));
-    bool even_left = true, odd_left = true; /* the first of equals takes it */
-    UNROLL for (int k = 0; k < 4; k++) {
-      if (even_left && raw_value[k].x == even_top) value[k].x += whole.x, even_left = false;
-      if (odd_left && raw_value[k].y == odd_top) value[k].y += whole.y, odd_left = false;
-      uint word = make_word(value[k]);
-      gradient[start + place[k]] = word;
-      back_add(&state, read_word(word), raw_value[k]);
+    if (HAS_POOLED) UNROLL for (uint j = 0u; j < 2u; j++)
+        whole[j] = quarter[i / (COLUMNS / 4) * HALF_COLUMNS + i % (COLUMNS / 4) * 2 + j];
+    UNROLL for (int j = 0; j < 2; j++) {
+      float2 seen[4], added = read_word(whole[j]);
+      UNROLL for (int k = 0; k < 4; k++) seen[k] = read_word(raw_value[k / 2].word[2 * j + k % 2]);
+      float2 top = fmax(fmax(seen[0], seen[1]), fmax(seen[2], seen[3]));
+      bool even_left = true, odd_left = true; /* the first of equals takes it */
+      UNROLL for (int k = 0; k < 4; k++) {
+        float2 given = read_word(value[k / 2].word[2 * j + k % 2]);
+        if (even_left && seen[k].x == top.x) given.x += added.x, even_left = false;
+        if (odd_left && seen[k].y == top.y) given.y += added.y, odd_left = false;
+        uint word = make_word(given);
+        value[k / 2].word[2 * j + k % 2] = word;
+        back_add(&state, read_word(word), seen[k]);
+      }
     }
+    UNROLL for (int row = 0; row < 2; row++) store_four(&gradient[start + at + row * COLUMNS], value[row]);
   }
   back_store(state, back, n, plane, scratch);
 }
@@ -203,27 +227,32 @@ block_unpool(__global const uint *restrict pooled_gradient, __global const uint 
   uint half_start = (n * ALL_PLANES + plane) * HALF_MAP;
   __global const uint *given = pooled_gradient + half_start, *top = pooled + half_start;
   back_sums state = back_start(sums, n, plane);
-  for (uint i = (uint)get_local_id(0); i < MAP / 4; i += GROUP)
-    back_add(&state, read_word(given[half_place(i)]), read_word(top[half_place(i)]));
+  for (uint i = (uint)get_local_id(0); i < MAP / 16; i += GROUP) {
+    uint from = i / (COLUMNS / 8) * HALF_COLUMNS + i % (COLUMNS / 8) * 4;
+    four_words whole = load_four(&given[from]), largest = load_four(&top[from]);
+    UNROLL for (int j = 0; j < 4; j++) back_add(&state, read_word(whole.word[j]), read_word(largest.word[j]));
+  }
   back_store(state, back, n, plane, scratch);
   barrier(CLK_GLOBAL_MEM_FENCE);
   float4 even = back_norm_of(sums + at, back + at, OWN_MAP), odd = even;
   if (PLANE_CHANNELS == 2) odd = back_norm_of(sums + at + 2, back + at + 2, OWN_MAP);
-  for (uint i = (uint)get_local_id(0); i < MAP / 4; i += GROUP) {
-    uint place = start + i / (COLUMNS / 2) * 2 * COLUMNS + i % (COLUMNS / 2) * 2, made[4];
-    uint2 upper = *(__global const uint2 *)&raw_output[place], lower = *(__global const uint2 *)&raw_output[place + COLUMNS];
-    uint words[4] = {upper.x, upper.y, lower.x, lower.y};
-    float2 whole = read_word(given[half_place(i)]), largest = read_word(top[half_place(i)]);
-    bool even_left = true, odd_left = true; /* the first of equals takes it */
-    UNROLL for (int k = 0; k < 4; k++) {
-      float2 raw_value = read_word(words[k]);
-      bool even_takes = even_left && raw_value.x == largest.x, odd_takes = odd_left && raw_value.y == largest.y;
-      even_left &= !even_takes, odd_left &= !odd_takes;
-      made[k] = make_word((float2)(back_norm(even_takes ? whole.x : 0.0f, raw_value.x, even),
-                                   back_norm(odd_takes ? whole.y : 0.0f, raw_value.y, odd)));
+  for (uint i = (uint)get_local_id(0); i < MAP / 8; i += GROUP) {
+    uint place = start + i / (COLUMNS / 4) * 2 * COLUMNS + i % (COLUMNS / 4) * 4;
+    uint from = i / (COLUMNS / 4) * HALF_COLUMNS + i % (COLUMNS / 4) * 2;
+    four_words seen[2] = {load_four(&raw_output[place]), load_four(&raw_output[place + COLUMNS])}, made[2];
+    UNROLL for (uint j = 0u; j < 2u; j++) {
+      float2 whole = read_word(given[from + j]), largest = read_word(top[from + j]);
+      bool even_left = true, odd_left = true; /* the first of equals takes it */
+      UNROLL for (int k = 0; k < 4; k++) {
+        float2 raw_value = read_word(seen[k / 2].word[2 * j + k % 2]);
+        bool even_takes = even_left && raw_value.x == largest.x, odd_takes = odd_left && raw_value.y == largest.y;
+        even_left &= !even_takes, odd_left &= !odd_takes;
+        made[k / 2].word[2 * j + k % 2] = make_word((float2)(back_norm(even_takes ? whole.x : 0.0f, raw_value.x, even),
+                                                             back_norm(odd_takes ? whole.y : 0.0f, raw_value.y, odd)));
+      }
     }
-    *(__global uint2 *)&gradient[place] = (uint2)(made[0], made[1]);
-    *(__global uint2 *)&gradient[place + COLUMNS] = (uint2)(made[2], made[3]);
+    store_four(&gradient[place], made[0]);
+    store_four(&gradient[place + COLUMNS], made[1]);
   }
 }
 
@@ -268,16 +297,21 @@ block_head_back(__global const float *restrict output_gradient, __global const f
   back_sums state = back_start(sums, n, plane);
   float all = 0.0f;
   float2 product = (float2)(0.0f, 0.0f);
-  for (uint i = (uint)get_local_id(0); i < MAP; i += GROUP) {
+  for (uint i = 4u * (uint)get_local_id(0); i < MAP; i += 4u * GROUP) {
     uint y = i / COLUMNS, x = i % COLUMNS;
-    bool inside = y < OWN_ROWS && x < OWN_COLUMNS;
-    float given = inside ? output_gradient[n * IMAGE_MAP + y * IMAGE_COLUMNS + x] * scale : 0.0f;
-    float2 raw_value = read_word(raw_output[start + i]);
-    uint word = make_word(given * weight);
-    gradient[start + i] = word;
-    back_add(&state, read_word(word), raw_value);
-    all += given;
-    product += given * (float2)(norm_relu(raw_value.x, state.norm[0]), norm_relu(raw_value.y, state.norm[1]));
+    __global const float4 *from = (__global const float4 *)&output_gradient[n * IMAGE_MAP + y * IMAGE_COLUMNS + x];
+    float4 four = y < OWN_ROWS && x < IMAGE_COLUMNS ? scale * *from : (float4)(0.0f);
+    float values[4] = {four.x, four.y, four.z, four.w};
+    four_words raw_words = load_four(&raw_output[start + i]), made;
+    UNROLL for (int j = 0; j < 4; j++) {
+      float given = x + (uint)j < OWN_COLUMNS ? values[j] : 0.0f;
+      float2 raw_value = read_word(raw_words.word[j]);
+      made.word[j] = make_word(given * weight);
+      back_add(&state, read_word(made.word[j]), raw_value);
+      all += given;
+      product += given * (float2)(norm_relu(raw_value.x, state.norm[0]), norm_relu(raw_value.y, state.norm[1]));
+    }
+    store_four(&gradient[start + i], made);
   }
   back_store(state, back, n, plane, scratch);
   float values[3] = {product.x, product.y, all};
@@ -453,7 +487,7 @@ __kernel void block_reduce(__global const float *restrict part, __global float *
   uint in = weight / 9u % inputs, out = weight / 9u / inputs, last = min((shard + 1u) * each, parts);
   if (row >= rows || in >= own_inputs || out >= own_outputs) return;
   float total = 0.0f;
-  for (uint p = shard * each; p < last; p++) total += part[(size_t)p * count + weight];
+  SIXTEEN_TURNS for (uint p = shard * each; p < last; p++) total += part[(size_t)p * count + weight];
   gradients[at + (size_t)shard * stride + (out * own_inputs + in) * 9u + weight % 9u] += total * factor;
 }
 #endif

@@ -6,10 +6,8 @@
  * by taking the gradient's one pixel apart, and the three along y by keeping three rows. A group sums its share of
  * a shard's tiles, the shares are added in a fixed order by block_reduce.
  *
- * PRECISION 2 takes halves, two pixels of a row in a word and sixteen in a product: with k = 2t, 2t + 1, 2t + 8,
- * 2t + 9 as pixels 4t to 4t + 3 a lane reads neighbouring words. In maps of 8 columns they are of two rows.
  * PRECISION 1 takes TF32, eight pixels in a product (with f32 storage pairs were 13 % slower); 0 splits operands in two,
- * three products.
+ * three products; of 2, halves, NVIDIA has a kernel of its own (kernels/block_weights_half.cl).
  *
  * AMD has no TF32. There K is sixteen pixels, two rows of eight, and tiles are rounded to halves as they are read:
  * activations are normalised and gradients scaled (engine/fused/block.h), so halves hold them. Plain multiply-adds would
@@ -38,33 +36,28 @@
 #define OUT_BLOCK 16
 #define UP 0
 #define SUM_PIXELS 16384
-#define IN_PLANE 136
-#define OUT_PLANE 200
-#define PITCH 20
+#define IN_PLANE 264
+#define OUT_PLANE 360
+#define PITCH 34
 #define NORMED 0
-#define PRECISION 2
+#define PRECISION 1
 #endif
 
 #define MAP (ROWS * COLUMNS)
 #define GROUP 256
-#ifdef L2SR_AMD
-#define PAIRS 0
 #define PRODUCT 8 /* pixels of a row in a product */
-#define ROWS_K 1
+#ifdef L2SR_AMD
 #define WARP_OUT 16 /* output channels of a warp */
 #define LANE_CHANNEL (lane & 15u) /* channel in a fragment; LANE_PART: place among its lanes */
 #define LANE_PART (lane >> 4)
 #define AHEAD false /* the next tile is in registers while one is multiplied; they do not suffice for it here */
 #else
-#define PAIRS (PRECISION == 2) /* pixels in pairs, as halves in a word */
-#define PRODUCT (PAIRS ? 16 : 8)
-#define ROWS_K (PAIRS && TILE_X == 8 ? 2 : 1) /* rows of pixels in a product */
 #define WARP_OUT 8
 #define LANE_CHANNEL (lane >> 2)
 #define LANE_PART (lane & 3u)
 #define AHEAD true
 #endif
-#define STRIPS_X (TILE_X * ROWS_K / PRODUCT)
+#define STRIPS_X (TILE_X / PRODUCT)
 #define SHARES (8 / ((IN_BLOCK / 16) * (OUT_BLOCK / WARP_OUT))) /* warps for the same channels */
 #define SHARES_X (SHARES < STRIPS_X ? SHARES : STRIPS_X) /* warps side by side along x; the others idle */
 #ifdef L2SR_AMD /* where there are more, they are one above the other too, two rows at least each */
@@ -85,10 +78,7 @@
 #define IN_LOADS ((IN_VECTORS + GROUP - 1) / GROUP)
 #define OUT_LOADS ((OUT_VECTORS + GROUP - 1) / GROUP)
 
-#if PAIRS
-/* The later pixel of one word and the earlier of the next. */
-INLINE uint between(uint word, uint next) { return word >> 16 | next << 16; }
-#elif !defined(L2SR_AMD)
+#ifndef L2SR_AMD
 INLINE uint high_part(uint word) { return word & 0xffffe000u; }
 INLINE uint low_part(uint word) { return as_uint(as_float(word) - as_float(word & 0xffffe000u)); }
 
@@ -152,13 +142,9 @@ INLINE void fetch(__global const uint *activation, __global const uint *second, 
 #define KEEP(value) as_uint(value) /* split where it is used */
 #endif
 
-/* Four pixels of a row: two words of pairs, or four floats. */
+/* Four pixels of a row. */
 INLINE void put4(__local uint *to, const float four[4]) {
-#if PAIRS
-  *(__local uint2 *)to = (uint2)(pack(four[0], four[1]), pack(four[2], four[3]));
-#else
   *(__local uint4 *)to = (uint4)(KEEP(four[0]), KEEP(four[1]), KEEP(four[2]), KEEP(four[3]));
-#endif
 }
 
 INLINE void put_activation(__local uint *tile, const uint4 a[IN_LOADS], __local const float2 *norms) {
@@ -166,7 +152,7 @@ INLINE void put_activation(__local uint *tile, const uint4 a[IN_LOADS], __local 
     uint i = (uint)get_local_id(0) + u * GROUP, q = i % QUADS, row = i / QUADS % TILE_Y, c = i / QUADS / TILE_Y;
     if (i >= IN_VECTORS) continue;
     uint words[4] = {a[u].x, a[u].y, a[u].z, a[u].w};
-    __local uint *to = tile + WORD_CHANNELS * c * IN_PLANE + (row * TILE_X + 4 * q) / (PAIRS ? 2 : 1);
+    __local uint *to = tile + WORD_CHANNELS * c * IN_PLANE + row * TILE_X + 4 * q;
     float even[4], odd[4];
     UNROLL for (int j = 0; j < 4; j++) {
 #if PRECISION == 2
@@ -181,20 +167,10 @@ INLINE void put_activation(__local uint *tile, const uint4 a[IN_LOADS], __local 
   }
 }
 
-/* Four pixels of the gradient's row from column `x` of the tile on; left and right of the tile lies one pixel. Pairs
- * stand two words further right, so that the tile's first pixel starts a pair of words; floats one. */
+/* Four pixels of the gradient's row from column `x` of the tile on; left and right of the tile lies one pixel. */
 INLINE void put_row(__local uint *row, int x, const float four[4]) {
-#if PAIRS
-  if (x < 0)
-    row[1] = pack(four[2], four[3]);
-  else if (x == TILE_X)
-    row[TILE_X / 2 + 2] = pack(four[0], four[1]);
-  else
-    put4(row + x / 2 + 2, four);
-#else
   UNROLL for (int j = 0; j < 4; j++)
     if (x + j >= -1 && x + j <= TILE_X) row[x + j + 1] = KEEP(four[j]);
-#endif
 }
 
 INLINE float through_norm(float gradient, float raw_value, __local const float4 *norm) {
@@ -227,9 +203,8 @@ INLINE void put_gradient(__local uint *tile, const uint4 d[OUT_LOADS], const uin
 
 /* Zeros left and right of the tile, once, where it spans the map. */
 INLINE void clear_columns(__local uint *tile) {
-  const uint before = PAIRS ? 1u : 0u, after = PAIRS ? TILE_X / 2 + 2u : TILE_X + 1u;
   for (uint i = (uint)get_local_id(0); i < OUT_BLOCK * (TILE_Y + 2) * 2; i += GROUP)
-    tile[(i >> 1) / (TILE_Y + 2) * OUT_PLANE + (i >> 1) % (TILE_Y + 2) * PITCH + ((i & 1u) ? after : before)] = 0u;
+    tile[(i >> 1) / (TILE_Y + 2) * OUT_PLANE + (i >> 1) % (TILE_Y + 2) * PITCH + ((i & 1u) ? TILE_X + 1u : 0u)] = 0u;
 }
 
 #ifdef L2SR_AMD
@@ -267,35 +242,24 @@ INLINE void multiply_tile(__local const uint *a, __local const uint *d, float ac
 #else
 #define ACC 4u
 
-/* Gradient row r of the tile meets activation rows r - 2, r - 1 and r, of which three are kept; with two rows in a
- * product, row stands for it and the next. */
+/* Gradient row r of the tile meets activation rows r - 2, r - 1 and r, of which three are kept. */
 INLINE void multiply_tile(__local const uint *a, __local const uint *d, float acc[9][4] LANES) {
   uint2 low[3], high[3];
   UNROLL for (int j = 0; j < 3; j++) low[j] = high[j] = (uint2)(0u, 0u);
-  UNROLL for (int r = 0; r < TILE_Y + 3 - ROWS_K; r++) {
-    if (r < TILE_Y && r % ROWS_K == 0) {
-      low[r % 3] = *(__local const uint2 *)(a + r * (TILE_X / (PAIRS ? 2 : 1)));
-      high[r % 3] = *(__local const uint2 *)(a + 8 * IN_PLANE + r * (TILE_X / (PAIRS ? 2 : 1)));
+  UNROLL for (int r = 0; r < TILE_Y + 2; r++) {
+    if (r < TILE_Y) {
+      low[r % 3] = *(__local const uint2 *)(a + r * TILE_X);
+      high[r % 3] = *(__local const uint2 *)(a + 8 * IN_PLANE + r * TILE_X);
     }
     __local const uint *from = d + r * PITCH;
-#if PAIRS
-    uint2 here = *(__local const uint2 *)(from + 2);
-    uint inner = between(here.x, here.y);
-    uint b[3][2] = {{inner, between(here.y, from[4])}, {here.x, here.y}, {between(from[1], here.x), inner}};
-#else
     uint2 d0 = *(__local const uint2 *)from, d1 = *(__local const uint2 *)(from + 2);
     uint b[3][2] = {{d1.x, d1.y}, {d0.y, d1.x}, {d0.x, d0.y}};
-#endif
     UNROLL for (int dy = 0; dy < 3; dy++) {
       int row = r - 2 + dy;
-      if (row < 0 || row >= TILE_Y || row % ROWS_K) continue;
+      if (row < 0 || row >= TILE_Y) continue;
       uint2 u = low[row % 3], v = high[row % 3];
       UNROLL for (int dx = 0; dx < 3; dx++)
-#if PAIRS
-        MULTIPLY(acc[dy * 3 + dx], u.x, v.x, u.y, v.y, b[dx][0], b[dx][1]);
-#else
         multiply_tap(acc[dy * 3 + dx], u, v, b[dx][0], b[dx][1] GIVE_LANES);
-#endif
     }
   }
 }
@@ -349,12 +313,10 @@ void block_weights(__global const uint *restrict activation, __global const uint
       uint strip = share % SHARES_X * STEPS_X + step; /* strip of the row's pixels that a product takes */
 #ifdef L2SR_AMD
       uint x = 8 * strip, y = share / SHARES_X % SHARES_Y * SHARE_ROWS;
-#elif PAIRS
-      uint x = ROWS_K == 2 ? 2 * (t & 1u) : 8 * strip + 2 * t, y = ROWS_K == 2 ? t >> 1 : 0u;
 #else
       uint x = 8 * strip + 2 * t, y = 0u;
 #endif
-      multiply_tile(in_tile + (warp_in * 16 + g) * IN_PLANE + y * (TILE_X / (PAIRS ? 2 : 1)) + x,
+      multiply_tile(in_tile + (warp_in * 16 + g) * IN_PLANE + y * TILE_X + x,
                     out_tile + (warp_out * WARP_OUT + g) * OUT_PLANE + y * PITCH + x, acc GIVE_LANES);
     }
   }

@@ -113,6 +113,7 @@ INLINE uint4 random_words(uint seed, uint stream, uint scan, uint step) {
 
 /* Before a loop over memory: what four turns load is on its way together. */
 #define FOUR_TURNS _Pragma("unroll 4")
+#define SIXTEEN_TURNS _Pragma("unroll 16")
 
 /* Whether a GPU takes eight values as two vectors. */
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -394,6 +395,15 @@ INLINE uint mul_pair(uint a, uint b) {
   return word;
 }
 
+/* Which halves of two words take_halves joins to one: the even ones or the odd. */
+INLINE uint halves_of(uint odd) { return odd ? 0x7632u : 0x5410u; }
+
+INLINE uint take_halves(uint first, uint second, uint which) {
+  uint word;
+  __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(word) : "r"(first), "r"(second), "r"(which));
+  return word;
+}
+
 INLINE float shuffle(float value, int lane_mask) {
   float other;
   __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=f"(other) : "f"(value), "r"(lane_mask));
@@ -430,7 +440,9 @@ INLINE uint round_tf32(float value) {
 #define COPY4(to, from)                                                                                      \
   __asm__ volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((uint)(size_t)(to)), "l"(from) : "memory")
 #define COPY_COMMIT() __asm__ volatile("cp.async.commit_group;" ::: "memory")
-#define COPY_WAIT() __asm__ volatile("cp.async.wait_group 0;" ::: "memory")
+#define COPY_WAIT_BUT_(groups) __asm__ volatile("cp.async.wait_group " #groups ";" ::: "memory")
+#define COPY_WAIT_BUT(groups) COPY_WAIT_BUT_(groups) /* a number for the assembler, no expression */
+#define COPY_WAIT() COPY_WAIT_BUT(0)
 
 #elif defined(L2SR_AMD) && !defined(L2SR_EMULATED)
 #define L2SR_MATRIX
@@ -598,7 +610,14 @@ INLINE uint round_tf32(float value) {
 #define COPY16(to, from) (*(__local uint4 *)(to) = *(__global const uint4 *)(from))
 #define COPY4(to, from) (*(to) = *(from))
 #define COPY_COMMIT()
+#define COPY_WAIT_BUT(groups)
 #define COPY_WAIT()
+
+INLINE uint halves_of(uint odd) { return odd; }
+
+INLINE uint take_halves(uint first, uint second, uint which) {
+  return which ? first >> 16 | (second & 0xffff0000u) : (first & 0xffffu) | second << 16;
+}
 #endif
 #endif
 

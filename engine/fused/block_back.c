@@ -37,6 +37,11 @@ static int at_most(int a, int b) {
   return a < b ? a : b;
 }
 
+/* Maps of halves as they come (kernels/block_weights_half.cl). */
+static bool takes_halves(const struct blocks *blocks) {
+  return blocks->precision == BLOCK_HALF && !block_on_amd(blocks);
+}
+
 static struct block_tile back_tile(const struct blocks *blocks, const struct block_layer *layer) {
   int outs = layer->in / 16, wide = layer->columns >= 32 ? 32 : 16;
   struct block_tile tile = {wide, layer->columns >= 64 ? 16 : 8, 8, at_most(4, outs), 1, 0, 1, 1, 128};
@@ -44,6 +49,8 @@ static struct block_tile back_tile(const struct blocks *blocks, const struct blo
     tile = (struct block_tile){wide, 8, 4, at_most(2, outs), 1, 0, 1, 1, wide == 16 ? 168 : 128};
   else if (blocks->precision == BLOCK_MIXED && layer->columns >= 128)
     tile.registers = 168;
+  else if (takes_halves(blocks) && layer->columns % 64 == 0)
+    tile = (struct block_tile){64, 8, 8, at_most(2, outs), 1, 0, 1, 1, 128};
   while (outs % tile.warps_out) tile.warps_out--;
   if (layer->columns == 8) tile.images = 2;
   return tile;
@@ -59,29 +66,61 @@ static struct block_tile normed_tile(const struct blocks *blocks, const struct b
   return block_choose_tile(&turned, blocks->precision, false);
 }
 
-/* Two pixels of a row as halves in a word (kernels/block_weights.cl). */
-static bool takes_pairs(const struct blocks *blocks) {
-  return blocks->precision == BLOCK_HALF && !block_on_amd(blocks);
+bool block_keeps_raw(const struct blocks *blocks, const struct block_layer *layer) {
+  return takes_halves(blocks) && !layer->normed;
+}
+
+enum { HALF_STAGES_MOST = 6, HALF_LOCAL = 12288 /* words of local memory */, HALF_ROWS = 4 /* of a stage */ };
+enum { UNIT_WARPS = 16 /* that share a unit's registers */ };
+
+/* Words from plane to plane, as kernels/block_weights_half.cl has them. */
+static int half_plane(int words) {
+  return (words + 15) / 32 * 32 + 16;
+}
+
+static void half_tile(const struct block_layer *layer, struct block_weights *call) {
+  call->in_block = layer->in % 32 ? 16 : 32;
+  call->out_block = layer->out % 32 ? 16 : 32;
+  int blocks = call->in_block / 16 * call->out_block / 16, strips = blocks == 4 ? 2 : 4;
+  bool whole = layer->columns == 8;
+  call->tile_x = whole ? 8 : at_most(16 * strips, layer->columns);
+  while (layer->columns % call->tile_x) call->tile_x /= 2;
+  call->tile_y = whole ? 8 : 16;
+  call->warps = blocks * (whole ? 1 : call->tile_x / 16);
+  int in_rows = whole ? 10 : HALF_ROWS, out_rows = whole ? 8 : HALF_ROWS;
+  int stage = call->in_block / 2 * half_plane(in_rows * call->tile_x) +
+              call->out_block / 2 * half_plane(out_rows * (call->tile_x + 8));
+  call->stages = at_most(HALF_STAGES_MOST, HALF_LOCAL / stage);
+  if (call->stages < 2) call->stages = 2; /* more local memory than OpenCL tells of; so have forward layers */
 }
 
 static void weights_tile(const struct blocks *blocks, const struct block_layer *layer,
                          struct block_weights *call) {
+  if (takes_halves(blocks)) {
+    half_tile(layer, call);
+    return;
+  }
   bool half = blocks->precision == BLOCK_HALF, in32 = layer->in % 32 == 0, out32 = layer->out % 32 == 0;
+  call->warps = 8;
   call->in_block = in32 && (out32 || half) ? 32 : 16;
   call->out_block =
       out32 && (in32 || half) && !block_on_amd(blocks) ? 32 : 16; /* AMD: registers do not suffice */
   call->tile_x = layer->columns >= 32 ? 32 : layer->columns;
   bool large = call->in_block * call->out_block >= 512;
-  if (takes_pairs(blocks) && !large && layer->columns % 64 == 0)
-    call->tile_x = 64; /* four warps side by side, 16 pixels each */
-  call->tile_y = call->tile_x <= 16 && large ? 8 : large || call->tile_x == 64 ? 4 : half ? 8 : 4;
+  call->tile_y = call->tile_x <= 16 && large ? 8 : large || !half ? 4 : 8;
 }
 
 static const char *weights_macros(const struct blocks *blocks, const struct block_layer *layer,
                                   const struct block_weights *call) {
-  bool pairs = takes_pairs(blocks);
-  int pixels = layer->own_rows * layer->own_columns, pitch = pairs ? call->tile_x / 2 + 4 : call->tile_x + 2;
-  int in_plane = call->tile_x * call->tile_y / (pairs ? 2 : 1), out_plane = (call->tile_y + 2) * pitch;
+  int pixels = layer->own_rows * layer->own_columns, sum_pixels = layer->first_pooled ? 4 * pixels : pixels;
+  if (takes_halves(blocks))
+    return arena_text(blocks->arena,
+                      "-DIN=%d -DOUT=%d -DROWS=%d -DCOLUMNS=%d -DTILE_X=%d -DTILE_Y=%d -DIN_BLOCK=%d -DOUT_BLOCK=%d "
+                      "-DSTEP_ROWS=%d -DSTAGES=%d -DFLYING=%d -DUP=%d -DSUM_PIXELS=%d%s",
+                      layer->in, layer->out, layer->rows, layer->columns, call->tile_x, call->tile_y, call->in_block,
+                      call->out_block, HALF_ROWS, call->stages, call->stages - 2, layer->up_channels, sum_pixels,
+                      block_cap(blocks, 128));
+  int pitch = call->tile_x + 2, in_plane = call->tile_x * call->tile_y, out_plane = (call->tile_y + 2) * pitch;
   while (in_plane % 32 != 8) in_plane++;
   while (out_plane % 32 != 8) out_plane++;
   return arena_text(
@@ -89,7 +128,7 @@ static const char *weights_macros(const struct blocks *blocks, const struct bloc
       "-DIN=%d -DOUT=%d -DROWS=%d -DCOLUMNS=%d -DTILE_X=%d -DTILE_Y=%d -DIN_BLOCK=%d -DOUT_BLOCK=%d "
       "-DUP=%d -DSUM_PIXELS=%d -DIN_PLANE=%d -DOUT_PLANE=%d -DPITCH=%d -DNORMED=%d -DPRECISION=%d%s%s",
       layer->in, layer->out, layer->rows, layer->columns, call->tile_x, call->tile_y, call->in_block,
-      call->out_block, layer->up_channels, layer->first_pooled ? 4 * pixels : pixels, in_plane, out_plane,
+      call->out_block, layer->up_channels, sum_pixels, in_plane, out_plane,
       pitch, layer->normed, (int)blocks->precision, block_own_macros(blocks, layer),
       block_cap(blocks, blocks->precision == BLOCK_F32 ? 168 : 128));
 }
@@ -109,7 +148,7 @@ static void size_weights_launch(struct blocks *blocks, struct block_layer *layer
   struct block_weights *call = &layer->weights_run;
   weights_tile(blocks, layer, call);
   size_t groups = (size_t)((layer->in / call->in_block) * (layer->out / call->out_block));
-  size_t filled = 2 * blocks->device->facts.units / groups;
+  size_t filled = UNIT_WARPS / (size_t)call->warps * blocks->device->facts.units / groups;
   call->parts = filled ? filled : 1;
   size_t most = graph_parts_most(blocks->graph, call->parts, weights_tiles(layer, call, blocks->batch), blocks->batch);
   take_at_least(&blocks->part_bytes, most * (size_t)(layer->in * layer->out * 9) * 4);
@@ -130,6 +169,7 @@ static void size_layer(struct blocks *blocks, struct block_layer *layer) {
   if (layer->source == SOURCE_UP)
     take_at_least(&blocks->up_bytes,
                   block_map_bytes(blocks, layer->up_channels, layer->rows, layer->columns));
+  if (block_keeps_raw(blocks, layer)) take_at_least(&blocks->raw_bytes, layer->gradient_bytes);
   if (!is_direct(layer)) layer->given_bytes = block_map_bytes(blocks, layer->in, layer->rows, layer->columns);
 }
 
@@ -148,8 +188,9 @@ bool block_back_size(struct blocks *blocks, struct error *error) {
 
 static bool open_weights_launch(struct blocks *blocks, struct block_layer *layer, struct error *error) {
   struct block_weights *call = &layer->weights_run;
-  return kernel_variant_open(blocks->kernels, &call->run, "block_weights",
-                             weights_macros(blocks, layer, call), 256, error);
+  return kernel_variant_open(blocks->kernels, &call->run,
+                             takes_halves(blocks) ? "block_weights_half" : "block_weights",
+                             weights_macros(blocks, layer, call), 32 * (size_t)call->warps, error);
 }
 
 /* A group takes a plane of a map: small ones are not worth many work-items. */
@@ -257,6 +298,7 @@ static bool open_shared(struct blocks *blocks, struct error *error) {
          (blocks->part =
               device_buffer(blocks->device, blocks->part_bytes, "partial gradients of weights", error)) &&
          (blocks->up = device_buffer(blocks->device, blocks->up_bytes, "an up-sampled activation", error)) &&
+         (blocks->raw = device_buffer(blocks->device, blocks->raw_bytes, "the gradient of a raw output", error)) &&
          open_end(blocks, error) &&
          kernel_variant_open(blocks->kernels, &blocks->reduce, "block_reduce", macros, 64, error);
 }
@@ -284,6 +326,7 @@ void block_back_close(struct blocks *blocks) {
   device_release(blocks->device, blocks->backs, blocks->sums_bytes);
   device_release(blocks->device, blocks->part, blocks->part_bytes);
   device_release(blocks->device, blocks->up, blocks->up_bytes);
+  device_release(blocks->device, blocks->raw, blocks->raw_bytes);
   device_release(blocks->device, blocks->totals, blocks->totals_bytes);
   device_release(blocks->device, blocks->maps_gradient, blocks->maps_bytes);
 }
@@ -345,6 +388,10 @@ static struct arg up_of(const struct blocks *blocks, const struct block_layer *l
   return arg_some(words(kind, blocks->up), block_map_bytes(blocks, layer->up_channels, layer->rows, layer->columns));
 }
 
+static struct arg raw_of(const struct blocks *blocks, const struct block_layer *layer, enum arg_kind kind) {
+  return arg_some(words(kind, blocks->raw), layer->gradient_bytes);
+}
+
 static size_t weights_of(const struct block_layer *layer) {
   return (size_t)(layer->in * layer->out * 9);
 }
@@ -385,13 +432,20 @@ static void run_weights(struct blocks *blocks, const struct block_layer *layer, 
     kernel_variant_run(
         blocks->kernels, &layer->up_run, block_planes(blocks, layer->up_channels, images),
         ARGS(words(ARG_IN, first->full), sums(ARG_IN, first->sums), up_of(blocks, layer, ARG_OUT)));
-  kernel_variant_run(blocks->kernels, &call->run, groups,
-                     ARGS(second ? up_of(blocks, layer, ARG_IN) : words(ARG_IN, activation), words(ARG_IN, second ? second->full : blocks->nothing),
-                          sums(ARG_IN, second ? second->sums : first->sums), words(ARG_IN, layer->gradient),
-                          words(ARG_IN, layer->full), sums(ARG_IN, layer->sums), sums(ARG_IN, layer->back),
-                          part_of(blocks, ARG_OUT, cut->shards * parts * weights_of(layer)),
-                          arg_u32((uint32_t)weights_tiles(layer, call, images)), arg_u32((uint32_t)each),
-                          arg_u32((uint32_t)parts)));
+  const struct arg maps[] = {second ? up_of(blocks, layer, ARG_IN) : words(ARG_IN, activation),
+                             words(ARG_IN, second ? second->full : blocks->nothing),
+                             sums(ARG_IN, second ? second->sums : first->sums), words(ARG_IN, layer->gradient)};
+  const struct arg shares[] = {part_of(blocks, ARG_OUT, cut->shards * parts * weights_of(layer)),
+                               arg_u32((uint32_t)weights_tiles(layer, call, images)), arg_u32((uint32_t)each),
+                               arg_u32((uint32_t)parts)};
+  if (takes_halves(blocks))
+    kernel_variant_run(blocks->kernels, &call->run, groups,
+                       ARGS(maps[0], maps[1], maps[2], layer->normed ? maps[3] : raw_of(blocks, layer, ARG_IN), shares[0],
+                            shares[1], shares[2], shares[3]));
+  else
+    kernel_variant_run(blocks->kernels, &call->run, groups,
+                       ARGS(maps[0], maps[1], maps[2], maps[3], words(ARG_IN, layer->full), sums(ARG_IN, layer->sums),
+                            sums(ARG_IN, layer->back), shares[0], shares[1], shares[2], shares[3]));
   reduce_weights(blocks, layer, cut, cut->shards * parts, parts, factor);
 }
 
@@ -407,7 +461,8 @@ static void run_gradient(struct blocks *blocks, const struct block_layer *layer,
                           words(ARG_OUT, direct ? first->gradient : layer->given),
                           words(ARG_IN, direct ? first->full : blocks->nothing),
                           sums(ARG_IN, direct ? first->sums : blocks->nothing),
-                          sums(ARG_INOUT, direct ? first->back : blocks->nothing)));
+                          sums(ARG_INOUT, direct ? first->back : blocks->nothing),
+                          block_keeps_raw(blocks, layer) ? raw_of(blocks, layer, ARG_OUT) : words(ARG_OUT, blocks->nothing)));
 }
 
 static struct arg place_of(const struct blocks *blocks, const struct graph_cut *cut, int node, bool bias) {
@@ -450,11 +505,11 @@ void blocks_backward(struct blocks *blocks, cl_mem input, cl_mem output_gradient
     const struct block_layer *layer = &blocks->layer[l];
     block_tell(blocks, layer, images);
     collect_gradient(blocks, layer, output_gradient, scale, images);
+    run_gradient(blocks, layer, images);
     if (layer->source == SOURCE_IMAGE)
       run_image_weights(blocks, layer, input, &cut, factor, images);
     else
       run_weights(blocks, layer, &cut, factor, images);
-    run_gradient(blocks, layer, images);
   }
   block_tell(blocks, NULL, 0);
   if (blocks->end == END_IMAGE) fold_back(blocks, &cut, factor, images);

@@ -24,7 +24,7 @@ struct block_tile {
 
 /* How the weights' gradient is cut: tiles, channels of a group, groups that share the tiles. */
 struct block_weights {
-  int tile_x, tile_y, in_block, out_block;
+  int tile_x, tile_y, in_block, out_block, warps, stages;
   size_t parts;
   struct kernel_variant run;
 };
@@ -92,8 +92,8 @@ struct blocks {
   /* For training: */
   struct kernel_variant fold_back /* or block_maps_back */, reduce, image_gradient;
   float factor; /* one over the scale of the last backward */
-  cl_mem backs, part, up, totals, maps_gradient;
-  size_t part_bytes, up_bytes, totals_bytes, maps_bytes;
+  cl_mem backs, part, up, raw /* the gradient of a layer's raw output */, totals, maps_gradient;
+  size_t part_bytes, up_bytes, raw_bytes, totals_bytes, maps_bytes;
 };
 
 /* block_find.c */
@@ -150,6 +150,8 @@ struct arg block_parameter(const struct blocks *blocks, int node, bool bias);
 
 /* block_back.c */
 size_t block_planes(const struct blocks *blocks, int channels, size_t images); /* words that a map is deep */
+/* Whether the layer's data gradient leaves that of its raw output in blocks->raw, for the weights' gradient. */
+bool block_keeps_raw(const struct blocks *blocks, const struct block_layer *layer);
 /* A kernel of kernels/block_merge.cl on the last layer's map. */
 bool block_maps_open(struct blocks *blocks, struct kernel_variant *run, const char *name,
                      struct error *error);

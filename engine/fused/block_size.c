@@ -101,7 +101,7 @@ static size_t shared_bytes(const struct blocks *blocks) {
   if (!blocks->train) return bytes;
   for (int l = 0; l < blocks->layers; l++)
     bytes += blocks->layer[l].gradient_bytes + blocks->layer[l].given_bytes;
-  return bytes + blocks->sums_bytes + blocks->part_bytes + blocks->up_bytes + blocks->totals_bytes +
+  return bytes + blocks->sums_bytes + blocks->part_bytes + blocks->up_bytes + blocks->raw_bytes + blocks->totals_bytes +
          blocks->maps_bytes;
 }
 
