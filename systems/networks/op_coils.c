@@ -1,11 +1,14 @@
 #include "systems/networks/op_coils.h"
 
 #include "engine/base/round.h"
+#include "kernels/kernels.h"
 
 enum {
   STRIP = 8,
   STEP_PARTS = 512
 }; /* values a row of kernels/coils.cl; partial sums of a step's gradient */
+
+enum { FORM_FORWARD, FORM_VALUES, FORM_REFERENCE }; /* kernels/rows.cl */
 
 static uint32_t pixels(const struct node *node) {
   return (uint32_t)node->shape.height * (uint32_t)node->shape.width;
@@ -33,27 +36,24 @@ static bool check_copies(const struct node *node, int copies, struct error *erro
 
 /* ---- an image in every coil, and back ------------------------------------------------------------------ */
 
-void coil_expand(struct graph *graph, const struct node *coils, const struct coil_way *way, bool conjugate) {
+/* `factor` times the maps times the values, or the values' sum over coils times the maps' conjugates. */
+struct way {
+  cl_mem maps, values, to;
+  float factor;
+  bool add; /* to what is there */
+};
+
+static void expand(struct graph *graph, const struct node *coils, const struct way *way, bool conjugate) {
   kernel_run(graph->kernels, "coils_spread", graph->images * (size_t)coils->copies * strips(coils),
              ARGS(graph_arg(ARG_IN, way->maps), graph_arg(ARG_IN, way->values), graph_arg(ARG_INOUT, way->to),
                   arg_u32((uint32_t)coils->copies), arg_u32(pixels(coils)), arg_u32(conjugate), arg_f32(way->factor),
                   arg_u32(way->add)));
 }
 
-void coil_sum(struct graph *graph, const struct node *coils, const struct coil_way *way) {
+static void gather(struct graph *graph, const struct node *coils, const struct way *way) {
   kernel_run(graph->kernels, "coils_gather", graph->images * strips(coils),
              ARGS(graph_arg(ARG_IN, way->maps), graph_arg(ARG_IN, way->values), graph_arg(ARG_INOUT, way->to),
                   arg_u32((uint32_t)coils->copies), arg_u32(pixels(coils)), arg_f32(way->factor), arg_u32(way->add)));
-}
-
-static void expand(struct graph *graph, const struct node *coils, cl_mem maps, cl_mem image, cl_mem to,
-                   bool conjugate, bool add) {
-  coil_expand(graph, coils, &(struct coil_way){maps, image, to, 1, add}, conjugate);
-}
-
-static void gather(struct graph *graph, const struct node *coils, cl_mem maps, cl_mem values, cl_mem to,
-                   bool add) {
-  coil_sum(graph, coils, &(struct coil_way){maps, values, to, 1, add});
 }
 
 static bool shape_expand(struct graph *graph, tensor out, struct error *error) {
@@ -64,16 +64,17 @@ static bool shape_expand(struct graph *graph, tensor out, struct error *error) {
 
 static void forward_expand(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out);
-  expand(graph, node, graph_source(graph, node, 0)->value, graph_source(graph, node, 1)->value, node->value,
-         false, false);
+  expand(graph, node,
+         &(struct way){graph_source(graph, node, 0)->value, graph_source(graph, node, 1)->value, node->value, 1, false}, false);
 }
 
 static void backward_expand(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out), *maps = graph_source(graph, node, 0),
                     *image = graph_source(graph, node, 1);
   if (maps->needs_gradient)
-    expand(graph, node, node->gradient, image->value, maps->gradient, true, node->adds[0]);
-  if (image->needs_gradient) gather(graph, node, maps->value, node->gradient, image->gradient, node->adds[1]);
+    expand(graph, node, &(struct way){node->gradient, image->value, maps->gradient, 1, node->adds[0]}, true);
+  if (image->needs_gradient)
+    gather(graph, node, &(struct way){maps->value, node->gradient, image->gradient, 1, node->adds[1]});
 }
 
 static bool shape_gather(struct graph *graph, tensor out, struct error *error) {
@@ -86,16 +87,16 @@ static bool shape_gather(struct graph *graph, tensor out, struct error *error) {
 
 static void forward_gather(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out), *maps = graph_source(graph, node, 0);
-  gather(graph, maps, maps->value, graph_source(graph, node, 1)->value, node->value, false);
+  gather(graph, maps, &(struct way){maps->value, graph_source(graph, node, 1)->value, node->value, 1, false});
 }
 
 static void backward_gather(struct graph *graph, tensor out) {
   const struct node *node = graph_node(graph, out), *maps = graph_source(graph, node, 0),
                     *coils = graph_source(graph, node, 1);
   if (maps->needs_gradient)
-    expand(graph, maps, coils->value, node->gradient, maps->gradient, true, node->adds[0]);
+    expand(graph, maps, &(struct way){coils->value, node->gradient, maps->gradient, 1, node->adds[0]}, true);
   if (coils->needs_gradient)
-    expand(graph, maps, maps->value, node->gradient, coils->gradient, false, node->adds[1]);
+    expand(graph, maps, &(struct way){maps->value, node->gradient, coils->gradient, 1, node->adds[1]}, false);
 }
 
 /* ---- root of the sum of squares ------------------------------------------------------------------------ */
@@ -235,6 +236,113 @@ static void backward_consistency(struct graph *graph, tensor out) {
                     arg_u32(node->adds[2])));
 }
 
+/* ---- acquired columns, of images (kernels/rows.cl) --------------------------------------------------------------- */
+
+enum { VALUES, REFERENCE, MASK, MAPS, IMAGE, INPUTS };
+
+/* Of an image, all coils. */
+static size_t coil_rows(const struct node *node) {
+  return (size_t)node->copies * (size_t)node->shape.height;
+}
+
+static size_t columns(const struct node *node) {
+  return (size_t)node->shape.width;
+}
+
+static bool shape_rows(struct graph *graph, tensor out, struct error *error) {
+  struct node *node = graph_node(graph, out);
+  const struct node *x = graph_source(graph, node, VALUES), *mask = graph_source(graph, node, MASK),
+                    *image = graph_source(graph, node, IMAGE);
+  node->shape = x->shape;
+  if (x->shape.channels != 2)
+    return fail(error, "'%s' has %d channels; a complex image has 2, real and imaginary", x->name, x->shape.channels);
+  if (mask->shape.channels != 1 || mask->shape.height != 1 || mask->shape.width != x->shape.width)
+    return fail(error, "the mask '%s' is %dx%dx%d; it must be 1x1x%d, as wide as the images", mask->name, mask->shape.channels,
+                mask->shape.height, mask->shape.width, x->shape.width);
+  for (int k = REFERENCE; k < INPUTS; k++) {
+    const struct node *input = graph_source(graph, node, k);
+    int copies = k == MASK || k == IMAGE ? 1 : x->copies;
+    if (input->copies != copies)
+      return fail(error, "'%s' has %d copies an image; it must have %d", input->name, input->copies, copies);
+  }
+  node->weight = graph_parameter(graph, node->name, 1, 1, (size_t[]){1});
+  return graph_same_shape(x, graph_source(graph, node, REFERENCE), error) &&
+         graph_same_shape(x, graph_source(graph, node, MAPS), error) && graph_same_shape(x, image, error);
+}
+
+static bool open_rows(struct graph *graph, tensor out, struct error *error) {
+  const struct node *node = graph_node(graph, out);
+  size_t own = kernels_width(graph->kernels);
+  return (own == columns(node) && rows_fit(1, own)) ||
+         fail(error, "'%s' is of %d columns, the kernels are of %zu; both must be one product of two factors in 2 to 32",
+              node->name, node->shape.width, own);
+}
+
+/* `values` is the gradient where the form is that of one. */
+static void run_rows(struct graph *graph, const struct node *node, uint32_t form, cl_mem values, cl_mem to, bool add) {
+  size_t all = graph->images * coil_rows(node);
+  kernel_run(graph->kernels, "rows_consistency", divide_up(all, rows_lines(columns(node))),
+             ARGS(graph_arg(ARG_IN, values), value_of(graph, node, REFERENCE), value_of(graph, node, MASK), step_of(graph, node),
+                  value_of(graph, node, MAPS), value_of(graph, node, IMAGE), graph_arg(ARG_INOUT, to),
+                  arg_u32((uint32_t)node->copies), arg_u32((uint32_t)node->shape.height), arg_u32((uint32_t)all), arg_u32(form),
+                  arg_u32(add)));
+}
+
+static void forward_rows(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out);
+  run_rows(graph, node, FORM_FORWARD, graph_source(graph, node, VALUES)->value, node->value, false);
+}
+
+/* Pieces of an image's lines. */
+static size_t parts_of(const struct graph *graph, const struct node *node, size_t images) {
+  return graph_parts(graph, STEP_PARTS, images, images * divide_up(coil_rows(node), rows_lines(columns(node)))) / images + 1;
+}
+
+static size_t scratch_rows(const struct graph *graph, tensor out, size_t images) {
+  const struct node *node = &graph->node[out.node];
+  size_t chunks = divide_up(coil_rows(node), rows_lines(columns(node))), most = graph_parts_most(graph, STEP_PARTS, images * chunks, images);
+  return sizeof(float) * (2 * images + (most + images) * columns(node));
+}
+
+/* The gradient of the step, and of the mask: the same products of frequencies of every column. */
+static void backward_products(struct graph *graph, const struct node *node) {
+  const struct graph_cut cut = graph_cut(graph, graph->images);
+  const struct node *mask = graph_source(graph, node, MASK);
+  size_t parts = parts_of(graph, node, cut.each), first = cut.shards * cut.each;
+  struct arg pieces = arg_u32((uint32_t)parts), start = arg_u32((uint32_t)first);
+  kernel_run(graph->kernels, "rows_products", graph->images * parts,
+             ARGS(value_of(graph, node, VALUES), value_of(graph, node, REFERENCE), graph_arg(ARG_IN, node->gradient),
+                  graph_arg(ARG_INOUT, node->scratch), arg_u32((uint32_t)node->shape.height), arg_u32((uint32_t)coil_rows(node)),
+                  pieces, start));
+  kernel_run(graph->kernels, "rows_step", first,
+             ARGS(value_of(graph, node, MASK), graph_arg(ARG_INOUT, node->scratch), arg_u32((uint32_t)graph->images), pieces,
+                  start));
+  kernel_run(graph->kernels, "conv_weight_sum", cut.shards,
+             ARGS(graph_arg(ARG_IN, node->scratch), graph_shards(&cut, 1), arg_u32((uint32_t)cut.each), arg_u32(1),
+                  SHARD_ARGS(cut, &graph->parameter[node->weight])));
+  if (mask->needs_gradient)
+    kernel_run(graph->kernels, "rows_mask", graph->images * columns(node),
+               ARGS(graph_arg(ARG_IN, node->scratch), step_of(graph, node), graph_arg(ARG_INOUT, mask->gradient), pieces, start,
+                    arg_u32(node->adds[MASK])));
+}
+
+static void backward_rows(struct graph *graph, tensor out) {
+  const struct node *node = graph_node(graph, out), *maps = graph_source(graph, node, MAPS),
+                    *image = graph_source(graph, node, IMAGE);
+  backward_products(graph, node);
+  for (int k = VALUES; k <= REFERENCE; k++) {
+    const struct node *to = graph_source(graph, node, k);
+    if (to->needs_gradient)
+      run_rows(graph, node, k == VALUES ? FORM_VALUES : FORM_REFERENCE, node->gradient, to->gradient, node->adds[k]);
+  }
+  if (maps->needs_gradient)
+    expand(graph, maps, &(struct way){node->gradient, image->value, maps->gradient, -1, node->adds[MAPS]}, true);
+  if (image->needs_gradient)
+    gather(graph, maps, &(struct way){maps->value, node->gradient, image->gradient, -1, node->adds[IMAGE]});
+}
+
+/* ---- middle of a mask ------------------------------------------------------------------------------------------- */
+
 static bool shape_middle(struct graph *graph, tensor out, struct error *error) {
   struct node *node = graph_node(graph, out);
   node->shape = graph_source(graph, node, 0)->shape;
@@ -328,6 +436,17 @@ const struct op_desc op_consistency = {.name = "consistency",
                                                    "consistency_step", "consistency_mask",
                                                    "conv_weight_sum"}};
 
+const struct op_desc op_row_consistency = {.name = "row_consistency",
+                                           .shape = shape_rows,
+                                           .open = open_rows,
+                                           .forward = forward_rows,
+                                           .backward = backward_rows,
+                                           .scratch = scratch_rows,
+                                           .keeps_input = true,
+                                           .mixes = true,
+                                           .kernels = {"rows_consistency", "rows_products", "rows_step", "rows_mask",
+                                                       "coils_spread", "coils_gather", "conv_weight_sum"}};
+
 const struct op_desc op_middle = {.name = "mask_middle",
                                   .shape = shape_middle,
                                   .forward = forward_middle,
@@ -369,6 +488,20 @@ tensor consistency(struct graph *graph, tensor x, tensor reference, tensor mask,
                       .name = name,
                       .input = {x, reference, mask},
                       .inputs = 3,
+                      .weight = -1,
+                      .bias = -1};
+  return graph_start_at(graph, graph_append(graph, &node), 1);
+}
+
+bool row_consistency_fits(struct graph *graph, tensor x, tensor mask) {
+  return graph_node(graph, mask)->shape.height == 1 && rows_fit(1, columns(graph_node(graph, x)));
+}
+
+tensor row_consistency(struct graph *graph, const struct row_inputs *inputs, const char *name) {
+  struct node node = {.op = &op_row_consistency,
+                      .name = name,
+                      .input = {inputs->x, inputs->reference, inputs->mask, inputs->maps, inputs->image},
+                      .inputs = INPUTS,
                       .weight = -1,
                       .bias = -1};
   return graph_start_at(graph, graph_append(graph, &node), 1);

@@ -36,14 +36,4 @@ tensor in_units(struct graph *graph, tensor x, tensor units);
  * acquired, 1 for the n = max(2 min(l, r), 1) columns from (width - n + 1) / 2 on. Gets no gradient. */
 tensor mask_middle(struct graph *graph, tensor mask);
 
-/* For rows of operations: `factor` times the maps times the values, an image or its conjugate, in every coil of `coils`;
- * and the sum over its coils of the values times the maps' conjugates. */
-struct coil_way {
-  cl_mem maps, values, to;
-  float factor;
-  bool add; /* to what is there */
-};
-void coil_expand(struct graph *graph, const struct node *coils, const struct coil_way *way, bool conjugate);
-void coil_sum(struct graph *graph, const struct node *coils, const struct coil_way *way);
-
 #endif
