@@ -164,6 +164,31 @@ __kernel void consistency_mask(__global const float *restrict input, __global co
   mask_gradient[row] = (add ? mask_gradient[row] : 0.0f) - step[0] * sum;
 }
 
+/* An image's part of the gradient of the step of kernels/rows.cl, -sum of mask products, in front of those; 0 of images that
+ * are not there. An image has `parts` lines of products, from `first` on. */
+__kernel __attribute__((reqd_work_group_size(STEP_GROUP, 1, 1))) void
+rows_step(__global const float *restrict mask, __global float *restrict part, uint images, uint width, uint parts, uint first,
+          uint rows) {
+  __local float scratch[STEP_GROUP];
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0), count = row < images ? parts * width : 0u;
+  if (row >= rows) return;
+  float sum = 0.0f;
+  FOUR_TURNS for (uint i = item; i < count; i += STEP_GROUP)
+    sum -= mask[row * width + i % width] * part[first + row * parts * width + i];
+  sum = group_sum(sum, scratch);
+  if (item == 0u) part[row] = sum;
+}
+
+/* The gradient of the mask there, -step products. A row is an entry. */
+__kernel void rows_mask(__global const float *restrict part, __global const float *restrict step,
+                        __global float *restrict mask_gradient, uint width, uint parts, uint first, uint add, uint rows) {
+  uint row = (uint)get_global_id(0);
+  if (row >= rows) return;
+  float sum = 0.0f;
+  for (uint k = 0u; k < parts; k++) sum += part[first + (row / width * parts + k) * width + row % width];
+  mask_gradient[row] = (add ? mask_gradient[row] : 0.0f) - step[0] * sum;
+}
+
 /* Values less the image's units[0], over its units[1]; 0 where that is 0. A row is a strip of an image. */
 __kernel void units_forward(__global const float *restrict input, __global const float2 *restrict units,
                             __global float *restrict output, uint pixels, uint rows) {

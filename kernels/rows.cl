@@ -294,28 +294,4 @@ rows_products(__global const float *restrict values, __global const float *restr
     part[first + row * WIDTH + x] = all / (float)WIDTH;
   }
 }
-
-/* An image's part of the gradient of `step`, -sum of mask products, in front of those; 0 of images that are not there. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-rows_step(__global const float *restrict mask, __global float *restrict part, uint images, uint parts, uint first,
-          uint rows) {
-  __local float scratch[GROUP];
-  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
-  if (row >= rows) return;
-  float sum = 0.0f;
-  FOUR_TURNS for (uint i = item; i < (row < images ? parts * WIDTH : 0u); i += GROUP)
-    sum -= mask[row * WIDTH + i % WIDTH] * part[first + row * parts * WIDTH + i];
-  sum = group_sum(sum, scratch);
-  if (item == 0u) part[row] = sum;
-}
-
-/* The gradient of the mask, -step products. A row is an entry. */
-__kernel void rows_mask(__global const float *restrict part, __global const float *restrict step,
-                        __global float *restrict mask_gradient, uint parts, uint first, uint add, uint rows) {
-  uint row = (uint)get_global_id(0);
-  if (row >= rows) return;
-  float sum = 0.0f;
-  for (uint k = 0u; k < parts; k++) sum += part[first + (row / WIDTH * parts + k) * WIDTH + row % WIDTH];
-  mask_gradient[row] = (add ? mask_gradient[row] : 0.0f) - step[0] * sum;
-}
 #endif

@@ -72,24 +72,24 @@ void rows_products_reference(const struct host_args *args) {
 }
 
 void rows_step_reference(const struct host_args *args) {
-  size_t n = args->width, images = args->value[2].u, parts = args->value[3].u;
+  size_t images = args->value[2].u, n = args->value[3].u, parts = args->value[4].u;
   float *part = args->out[1];
   for (size_t row = 0; row < args->rows; row++) {
     double sum = 0;
     for (size_t i = 0; row < images && i < parts * n; i++)
-      sum -= (double)((const float *)args->in[0])[row * n + i % n] * part[args->value[4].u + row * parts * n + i];
+      sum -= (double)((const float *)args->in[0])[row * n + i % n] * part[args->value[5].u + row * parts * n + i];
     part[row] = (float)sum;
   }
 }
 
 void rows_mask_reference(const struct host_args *args) {
-  size_t n = args->width, parts = args->value[3].u;
-  const float *part = (const float *)args->in[0] + args->value[4].u, *step = args->in[1];
+  size_t n = args->value[3].u, parts = args->value[4].u;
+  const float *part = (const float *)args->in[0] + args->value[5].u, *step = args->in[1];
   float *gradient = args->out[2];
   for (size_t row = 0; row < args->rows; row++) {
     double sum = 0;
     for (size_t k = 0; k < parts; k++) sum += part[(row / n * parts + k) * n + row % n];
-    gradient[row] = (float)((args->value[5].u ? gradient[row] : 0) - step[0] * sum);
+    gradient[row] = (float)((args->value[6].u ? gradient[row] : 0) - step[0] * sum);
   }
 }
 
@@ -121,12 +121,14 @@ void rows_products_prepare(struct host_args *args, struct random *random) {
 /* Their number lies before the products. */
 void rows_step_prepare(struct host_args *args, struct random *random) {
   args->value[2].u = 1 + below(random, args->rows);
-  args->value[3].u = 1 + below(random, args->height);
-  args->value[4].u = (uint32_t)args->rows + below(random, args->width);
+  args->value[3].u = 1 + below(random, args->width);
+  args->value[4].u = 1 + below(random, args->height);
+  args->value[5].u = (uint32_t)args->rows + below(random, args->width);
 }
 
 void rows_mask_prepare(struct host_args *args, struct random *random) {
-  args->value[3].u = 1 + below(random, args->height);
-  args->value[4].u = below(random, args->width);
-  args->value[5].u = below(random, 2);
+  args->value[3].u = 1 + below(random, args->width);
+  args->value[4].u = 1 + below(random, args->height);
+  args->value[5].u = below(random, args->width);
+  args->value[6].u = below(random, 2);
 }

@@ -309,20 +309,20 @@ static void backward_products(struct graph *graph, const struct node *node) {
   const struct graph_cut cut = graph_cut(graph, graph->images);
   const struct node *mask = graph_source(graph, node, MASK);
   size_t parts = parts_of(graph, node, cut.each), first = cut.shards * cut.each;
-  struct arg pieces = arg_u32((uint32_t)parts), start = arg_u32((uint32_t)first);
+  struct arg own = arg_u32((uint32_t)columns(node)), pieces = arg_u32((uint32_t)parts), start = arg_u32((uint32_t)first);
   kernel_run(graph->kernels, "rows_products", graph->images * parts,
              ARGS(value_of(graph, node, VALUES), value_of(graph, node, REFERENCE), graph_arg(ARG_IN, node->gradient),
                   graph_arg(ARG_INOUT, node->scratch), arg_u32((uint32_t)node->shape.height), arg_u32((uint32_t)coil_rows(node)),
                   pieces, start));
   kernel_run(graph->kernels, "rows_step", first,
-             ARGS(value_of(graph, node, MASK), graph_arg(ARG_INOUT, node->scratch), arg_u32((uint32_t)graph->images), pieces,
+             ARGS(value_of(graph, node, MASK), graph_arg(ARG_INOUT, node->scratch), arg_u32((uint32_t)graph->images), own, pieces,
                   start));
   kernel_run(graph->kernels, "conv_weight_sum", cut.shards,
              ARGS(graph_arg(ARG_IN, node->scratch), graph_shards(&cut, 1), arg_u32((uint32_t)cut.each), arg_u32(1),
                   SHARD_ARGS(cut, &graph->parameter[node->weight])));
   if (mask->needs_gradient)
     kernel_run(graph->kernels, "rows_mask", graph->images * columns(node),
-               ARGS(graph_arg(ARG_IN, node->scratch), step_of(graph, node), graph_arg(ARG_INOUT, mask->gradient), pieces, start,
+               ARGS(graph_arg(ARG_IN, node->scratch), step_of(graph, node), graph_arg(ARG_INOUT, mask->gradient), own, pieces, start,
                     arg_u32(node->adds[MASK])));
 }
 
