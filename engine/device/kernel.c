@@ -177,7 +177,8 @@ static const struct kernel_macro *macro_row(const struct kernel_table *table, co
  * the header is left out is not PoCL's word. */
 static const char *base_options(const struct kernels *kernels) {
   const struct device_facts *facts = &kernels->device->facts;
-  bool declares = facts->keeps_programs && !strncmp(facts->driver, "3.1", 3) && !*kernels->folder;
+  bool declares = facts->keeps_programs && !strncmp(facts->driver, "3.1", 3) && !*kernels->folder &&
+                  strstr(kernels->table->sources->text, "DECLARES_BUILTINS");
   return declares ? OPTIONS " -D_OPENCL_H_ -DDECLARES_BUILTINS" : OPTIONS;
 }
 
