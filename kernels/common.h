@@ -20,6 +20,7 @@ size_t FIXED get_local_id(uint);
 size_t FIXED get_local_size(uint);
 size_t FIXED get_num_groups(uint);
 void OVER __attribute__((convergent)) barrier(cl_mem_fence_flags);
+void OVER mem_fence(cl_mem_fence_flags);
 #define OF_NUMBERS(T) T FIXED min(T, T); T FIXED max(T, T); T FIXED clamp(T, T, T);
 #define OF_INTEGERS(T) OF_NUMBERS(T) T FIXED mul_hi(T, T);
 #define OF_FLOATS(T, I, U)                                                                                   \

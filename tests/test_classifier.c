@@ -150,6 +150,14 @@ static void the_area_is_counted_with_ties(void **state) {
   assert_true(isnan(classes_auc(likely, label, COUNT, STRIDE, NULL)));
 }
 
+/* A likelihood that is no number leaves none; a certain slice is no less than it is because others are not. */
+static void odds_without_a_size(void **state) {
+  const float nobody[] = {-1, NAN, -1, -1}, label[] = {1, 1, 0, 0}, certain[] = {-0.1f, -0.2f, 0, -3};
+  (void)state;
+  assert_true(isnan(classes_auc(nobody, label, 4, 1, NULL)));
+  assert_true(fabs(classes_auc(certain, label, 4, 1, NULL) - 0.5) < 1e-12); /* the second negative is above both positives */
+}
+
 /* Probabilities so near 1 that they are 1 in single precision are told apart. */
 static void certain_slices_have_an_order(void **state) {
   const float likely[] = {-1e-20f, -1e-30f, -1e-25f, -60}, label[] = {1, 1, 0, 0};
@@ -192,7 +200,8 @@ static void other_trainings_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_update_is_that_of_the_vector), cmocka_unit_test(micro_batches_change_nothing),
-      cmocka_unit_test(the_area_is_counted_with_ties),   cmocka_unit_test(certain_slices_have_an_order),
+      cmocka_unit_test(the_area_is_counted_with_ties),   cmocka_unit_test(odds_without_a_size),
+      cmocka_unit_test(certain_slices_have_an_order),
       cmocka_unit_test(going_on_equals_never_stopping),  cmocka_unit_test(other_trainings_are_refused),
   };
   return cmocka_run_group_tests_name("classifier", tests, open_trainings, close_trainings);

@@ -24,7 +24,7 @@ static double odds_of(double likely, bool positive) {
 
 /* Odds of the two classes come from their own probabilities, which single precision has rounded. */
 static bool are_equal(double lower, double upper) {
-  return upper == lower || upper - lower <= 1e-6 * (1 + fabs(lower));
+  return upper == lower || (isfinite(lower) && upper - lower <= 1e-6 * (1 + fabs(lower)));
 }
 
 /* Places of entries in order of their odds, of which equal ones share one: the share of the other class that each beats. */
@@ -48,14 +48,15 @@ double classes_auc(const float *likely, const float *label, size_t count, size_t
   struct arena *arena = arena_open();
   struct entry *entry = ARENA_NEW(arena, struct entry, count);
   double *beats = ARENA_NEW(arena, double, count), classes[2] = {0, 0}, area = NAN;
-  bool two = true;
+  bool two = true, numbers = true;
   for (size_t i = 0; i < count; i++) {
     bool positive = label[i] > 0;
     two &= label[i] == (float)positive;
     classes[positive]++;
     entry[i] = (struct entry){odds_of((double)likely[i * stride], positive), i, positive};
+    numbers &= !isnan(entry[i].odds);
   }
-  if (two && classes[0] > 0 && classes[1] > 0) {
+  if (two && numbers && classes[0] > 0 && classes[1] > 0) {
     qsort(entry, count, sizeof *entry, compare);
     area = place_all(entry, count, classes, beats);
   }

@@ -12,7 +12,7 @@ bool classify_check(const struct simulation *simulation, struct error *error);
 /* simulation->classifier, by reward.classifier, where it computes the metric and its plan trains none; once the world is open. */
 bool classify_open(struct simulation *simulation, struct error *error);
 void classify_close(struct simulation *simulation); /* one that was never opened is allowed */
-/* Refuses a label that is no class; `where`: of which slice it is. */
+/* Refuses a label that is no class; `path`, `slice`: whose label it is. */
 bool classify_label(const struct simulation *simulation, float label, const char *path, size_t slice, struct error *error);
 
 extern const struct system system_score_classes;

@@ -532,7 +532,7 @@ static bool find_labels(struct work *work, struct error *error) {
   struct evaluation *evaluation = work->evaluation;
   const struct policy *classifier = work->simulation.classifier;
   bool seen[2] = {false, false};
-  if (!classifier) return true;
+  if (!classifier || !is_scored(work, METRIC_CROSS_ENTROPY)) return true; /* a profile has no scores by it */
   work->label = ARENA_NEW(evaluation->arena, float, evaluation->slices);
   for (size_t i = 0; i < evaluation->slices; i++) {
     const struct slice_name *name = &evaluation->report.names[i];
@@ -555,7 +555,7 @@ static bool find_labels(struct work *work, struct error *error) {
 static void derive_scores(const struct work *work, struct evaluate_run *run) {
   size_t slices = work->evaluation->slices, steps = acquisition_steps(&run->acquisition) + 1;
   float *entropy = run->metric[METRIC_CROSS_ENTROPY], *accuracy = run->metric[METRIC_ACCURACY], *auc = run->metric[METRIC_AUC];
-  if (!work->label) return;
+  if (!entropy) return;
   for (size_t i = 0; i < run->scans * steps; i++) {
     if (isnan(entropy[i])) continue;
     accuracy[i] = entropy[i] > logf(0.5f);

@@ -355,9 +355,11 @@ enum l2sr_array {
   L2SR_FINAL_RECONSTRUCTION, /* + as L2SR_RECONSTRUCTION; not with L2SR_SCORE_NEVER */
   L2SR_LABEL,                /* + [envs] f32, of scenes with data.label: the label of the running scan's slice */
   L2SR_FINAL_LABEL,          /* + as L2SR_LABEL, of ended scans as the other L2SR_FINAL_... */
-  L2SR_LOG_LIKELIHOOD,       /* [envs] f32, a metric, of scenes with reward.classifier */
-  /* Metrics of l2sr_evaluate that follow from it, which no environment has as an array. Of AUC each slice has what it adds: their
-   * mean is the area. */
+  /* [envs] f32, a metric, of scenes with reward.classifier and data.label: the natural logarithm of the probability that the
+   * classifier gives the label, 0 at most (PROTOCOL 1.9). */
+  L2SR_LOG_LIKELIHOOD,
+  /* Metrics of l2sr_evaluate that follow from it, a number of every slice in nats, 0 or 1, and 0 to 1, which no environment has as
+   * an array. Of AUC each slice has what it adds: their mean is the area. */
   L2SR_CROSS_ENTROPY,
   L2SR_ACCURACY,
   L2SR_AUC,

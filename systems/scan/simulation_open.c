@@ -207,7 +207,8 @@ bool simulation_open(struct simulation *simulation, struct device *device, const
   bool good = check_sides(options, error) && check_kspace(options, plan, error) &&
               reconstruction_check(options, plan->network, plan->coils, error) &&
               check_input(options, plan, error) && simulation_build(simulation, error) &&
-              callback_check(simulation, error) && classify_check(simulation, error) && maps_check(options, simulation->plan.coils, simulation->scan.touched | plan->columns, error) &&
+              callback_check(simulation, error) && classify_check(simulation, error) &&
+              maps_check(options, simulation->plan.coils, simulation->scan.touched | plan->columns, error) &&
               open_kernels(simulation, plan, error) && open_world(simulation, error) &&
               prepare(simulation, error) && open_tables(simulation, error);
   if (!good) simulation_close(simulation);

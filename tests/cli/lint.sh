@@ -40,6 +40,10 @@ for file in "$source"/kernels/*.cl; do
     esac
   done)
   plain=$(compiled "$file")
+  # the emulated lanes of AMD have others
+  ! grep -q L2SR_MATRIX "$file" ||
+    [ "$(into_llvm -include "$types" -DDECLARES_BUILTINS -DL2SR_AMD -include "$source/kernels/common.h" "$file")" = "$(compiled -DL2SR_AMD "$file")" ] ||
+    { echo "FAILED: $file does not compile to the same for AMD by what DECLARES_BUILTINS declares in kernels/common.h"; failed=1; }
   # what the prelude declares in place of a driver's header (engine/device/kernel.c) is the same functions
   [ "$(into_llvm -include "$types" -DDECLARES_BUILTINS -include "$source/kernels/common.h" "$file")" = "$plain" ] ||
     { echo "FAILED: $file does not compile to the same by what DECLARES_BUILTINS declares in kernels/common.h"; failed=1; }

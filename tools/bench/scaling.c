@@ -115,15 +115,15 @@ static struct link fit(const struct scaling *scaling, bool peer) {
   double determinant = aa * bb - ab * ab,
          latency = determinant > 1e-9 * aa * bb ? (a * bb - b * ab) / determinant : 0;
   if (!bb) return (struct link){0, 0};
-  if (latency < 0) latency = 0;
+  if (latency < 0 || b <= latency * ab) latency = 0; /* noise: then all is bandwidth */
   return (struct link){latency, bb / (b - latency * ab)};
 }
 
-/* Ranks of a host stand beside each other: the first exchanges, of the largest parts, are inside of it. */
-static double sum_seconds(const struct scaling *scaling, double bytes, uint32_t ranks) {
+/* Ranks of a host of so many cards stand beside each other: the first exchanges, of the largest parts, are inside of it. */
+static double sum_seconds(const struct scaling *scaling, double bytes, uint32_t ranks, uint32_t cards) {
   double seconds = 0;
   for (uint32_t away = 1; away < ranks; away *= 2) {
-    const struct link *link = away < scaling->cards ? &scaling->inside : &scaling->between;
+    const struct link *link = away < cards ? &scaling->inside : &scaling->between;
     seconds += 2 * (link->latency + bytes / (2.0 * away) / link->bandwidth);
   }
   return seconds;
@@ -131,7 +131,7 @@ static double sum_seconds(const struct scaling *scaling, double bytes, uint32_t 
 
 static double update_seconds(const struct scaling *scaling, const struct updated *update, uint32_t ranks) {
   return update->alone + (ranks > 1 ? update->more : 0) +
-         update->waits * sum_seconds(scaling, update->bytes, ranks);
+         update->waits * sum_seconds(scaling, update->bytes, ranks, scaling->cards);
 }
 
 static double efficiency(const struct scaling *scaling, const struct updated *update, uint32_t ranks) {
@@ -153,7 +153,7 @@ static bool find_links(struct scaling *scaling, double network, double latency, 
   for (size_t i = 0; i < scaling->updates; i++) {
     struct updated *update = &scaling->update[i];
     double beside = fmax(update->seconds - update->alone, 0),
-           sums = sum_seconds(scaling, update->bytes, (uint32_t)update->ranks);
+           sums = sum_seconds(scaling, update->bytes, (uint32_t)update->ranks, (uint32_t)update->ranks);
     update->waits = fmin(beside / sums, 1);
     update->more = fmax(beside - sums, 0);
   }
@@ -178,7 +178,7 @@ static struct tabular table_of(const struct scaling *scaling) {
       tabular_number(&table, c, 0, ranks, 0);
       tabular_number(&table, c, 1 + 3 * u, efficiency(scaling, update, ranks), 3);
       tabular_number(&table, c, 2 + 3 * u, 1e3 * update_seconds(scaling, update, ranks), 3);
-      tabular_number(&table, c, 3 + 3 * u, 1e3 * sum_seconds(scaling, update->bytes, ranks), 3);
+      tabular_number(&table, c, 3 + 3 * u, 1e3 * sum_seconds(scaling, update->bytes, ranks, scaling->cards), 3);
     }
   }
   return table;
@@ -225,7 +225,7 @@ static void print_json(const struct scaling *scaling) {
       printf(",\"cards\":%u,\"efficiency\":%.4g,\"milliseconds\":%.6g,\"sums_milliseconds\":%.6g,\"waits\":%."
              "4g,\"more_milliseconds\":%.4g}\n",
              cards, efficiency(scaling, update, cards), 1e3 * update_seconds(scaling, update, cards),
-             1e3 * sum_seconds(scaling, update->bytes, cards), update->waits, 1e3 * update->more);
+             1e3 * sum_seconds(scaling, update->bytes, cards, scaling->cards), update->waits, 1e3 * update->more);
     }
 }
 

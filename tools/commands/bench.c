@@ -336,16 +336,19 @@ static bool run_ranks(struct call *call, call_work *run, struct error *error) {
 static bool check_own(const struct call *call, struct error *error) {
   static const struct {
     const char *flag, *bench;
-  } own[] = {{"bytes", "sums"}, {"cards", "scaling"}, {"network", "scaling"}, {"latency", "scaling"}, {"goal", "scaling"}, {"output", "scaling"}};
+  } own[] = {{"bytes", "sums"},      {"cards", "scaling"}, {"network", "scaling"},
+             {"latency", "scaling"}, {"goal", "scaling"},  {"output", "scaling"}};
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     if (call_flag(call, own[i].flag) && strcmp(call->operand[0], own[i].bench))
       return fail_usage(error, "bench %s takes no --%s, which %s does", call->operand[0], own[i].flag, own[i].bench);
-  static const char *const taken[] = {"bytes", "cards", "network", "latency", "goal", "output", "json", "devices", "device", "kernels", "plugin", "trace", "quiet", "verbose", NULL};
+  static const char *const taken[] = {"bytes", "cards",   "network", "latency", "goal",  "output", "json", "devices",
+                                      "device", "kernels", "plugin",  "trace",   "quiet", "verbose", NULL};
   bool plain = !strcmp(call->operand[0], "sums") || !strcmp(call->operand[0], "scaling");
   for (int i = 0; plain && i < call->given_count; i++) {
     size_t t = 0;
     while (taken[t] && strcmp(taken[t], call->given[i].flag->name)) t++;
-    if (!taken[t]) return fail_usage(error, "bench %s takes no --%s: it follows from no scene", call->operand[0], call->given[i].flag->name);
+    if (!taken[t])
+      return fail_usage(error, "bench %s takes no --%s: it follows from no scene", call->operand[0], call->given[i].flag->name);
   }
   return true;
 }

@@ -8,7 +8,7 @@
 
 /* Places that are files or folders, and lengths. */
 static const char *const places[] = {"data.path",           "data.labels", "train.start",
-                                     "learn.reconstructor", "learn.start", NULL},
+                                     "learn.reconstructor", "learn.start", "reward.classifier", NULL},
                          *const lengths[] = {"data.split", "train.epochs", "pgmri.epochs", "ddqn.steps",
                                              NULL};
 

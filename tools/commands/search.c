@@ -275,12 +275,21 @@ static uint32_t sum_of(const struct search *search) {
   return sum;
 }
 
+static size_t count_again(const struct search *search) {
+  const struct trials *trials = &search->trials;
+  const struct trial *best = trials_best(trials);
+  size_t left = 0;
+  for (size_t seed = 1; best && best->number > 1 && seed <= search->options->search.repeats; seed++)
+    left += (size_t)!has_again(trials, 1, seed) + (size_t)!has_again(trials, best->number, seed);
+  return left;
+}
+
 static size_t count_left(const struct search *search) {
   const struct trials *trials = &search->trials;
   size_t begun = count_plain(trials), wanted = search->options->search.trials,
          left = begun < wanted ? wanted - begun : 0;
   for (size_t i = 0; i < trials->count; i++) left += trials->trial[i].state == TRIAL_RUNS;
-  return left;
+  return left + (left ? 0 : count_again(search));
 }
 
 static bool finish(struct search *search, struct error *error) {

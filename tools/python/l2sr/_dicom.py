@@ -58,6 +58,9 @@ def _check_series(path: str, images: list[tuple[str, Any]]) -> None:
     if len(series) > 1:
         names = ", ".join(os.path.basename(file) for file in list(series.values())[:4])
         raise OSError(f"{path} has images of {len(series)} series, as {names}; put each series into a folder of its own")
+    for file, image in images:
+        if "Rows" not in image or "Columns" not in image:
+            raise OSError(f"{file} has no image: Rows or Columns is missing")
     sizes = {(int(image.Rows), int(image.Columns)) for _, image in images}
     if len(sizes) > 1:
         raise OSError(f"{path} has images of {len(sizes)} sizes, as {sorted(sizes)[:2]}; put each into a folder of its own")
@@ -75,5 +78,3 @@ def patient_of(files: list[str]) -> str | None:
     """Who it is, where the file says so; for splits that keep patients apart."""
     name = str(_opened(files[0]).get("PatientID") or "")
     return name or None
-
-

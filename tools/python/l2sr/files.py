@@ -70,6 +70,9 @@ def read(
     name = _path("path", path)
     series = dicom.files_of(name)
     if series:
+        asked = {"axes": axes, "kind": kind, "variable": variable, "what": what, "result": result, "row": row or None}
+        if given := [word for word, value in asked.items() if value is not None]:
+            raise ValueError(f"{', '.join(given)} says how other files are read, and {name} is a DICOM series, which has its images alone")
         return dicom.read_series(name, series)
     words = ["export", name, *_reading(axes, kind, variable)]
     for flag, value in (("what", what), ("result", result)):
