@@ -352,11 +352,11 @@ void blocks_pack(struct blocks *blocks) {
 void block_tell(struct blocks *blocks, const struct block_layer *layer, size_t images) {
   struct device *device = blocks->device;
   device->label = layer ? block_node(blocks->graph, layer->conv)->name : "";
-  device->operations = layer ? 18.0 * layer->own_in * layer->own_out * layer->own_rows * layer->own_columns * (double)images : 0;
-  device->largest = 0;
-  if (layer)
-    device->largest = (double)block_map_bytes(blocks, layer->in > layer->out ? layer->in : layer->out, layer->rows, layer->columns) *
-                      (double)images / (double)blocks->batch;
+  device->operations = device->largest = 0;
+  if (!layer || !device->profile) return;
+  device->operations = 18.0 * layer->own_in * layer->own_out * layer->own_rows * layer->own_columns * (double)images;
+  device->largest = (double)block_map_bytes(blocks, layer->in > layer->out ? layer->in : layer->out, layer->rows, layer->columns) *
+                    (double)images / (double)blocks->batch;
 }
 
 static void run_layer(struct blocks *blocks, const struct block_layer *layer, cl_mem input, size_t place,

@@ -93,16 +93,22 @@ bool bench_copy(struct device *device, double *bytes_per_second, struct error *e
   return good;
 }
 
+bool bench_profiled(struct device *device, struct profile *profile, size_t passes, void (*pass)(void *context), void *context,
+                    struct error *error) {
+  struct profile *before = device->profile; /* a trace's */
+  bool good = device_profile(device, profile, error);
+  for (size_t p = 0; good && p < passes; p++) pass(context);
+  good = good && device_profile(device, NULL, error);
+  profile_collect(profile);
+  device->profile = before;
+  return good;
+}
+
 static bool profile_pass(struct device *device, void (*pass)(void *context), void *context,
                          void (*print)(struct profile *, FILE *), struct error *error) {
   struct arena *arena = arena_open();
   struct profile *profile = ARENA_NEW(arena, struct profile, 1);
-  struct profile *before = device->profile; /* a trace's */
-  bool good = device_profile(device, profile, error);
-  if (good) pass(context);
-  good = good && device_profile(device, NULL, error);
-  profile_collect(profile);
-  device->profile = before;
+  bool good = bench_profiled(device, profile, 1, pass, context, error);
   if (good) print(profile, stdout);
   arena_close(arena);
   return good;

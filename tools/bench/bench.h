@@ -27,6 +27,9 @@ bool bench_alone(struct device *device, bench_measure *measure, void *context, d
 /* Efficiency beside that, the share of time in which this rank waited, and the bytes of the graph's gradient; nothing alone. json:
  * members of an object. */
 void bench_print_ranks(const struct device *device, const struct graph *graph, double alone, double seconds, double waited, bool json);
+/* Runs so many passes with the profile, which is new, on the device; a trace goes on after it. */
+bool bench_profiled(struct device *device, struct profile *profile, size_t passes, void (*pass)(void *context), void *context,
+                    struct error *error);
 /* The device's time of one pass by kernel and layer: as a table, or as the JSON list of an object's last
  * member. */
 bool bench_profile(struct device *device, void (*pass)(void *context), void *context, bool json,

@@ -22,16 +22,11 @@ struct measured {
 
 static bool time_passes(struct measured *measured, void (*pass)(void *context), void *context,
                         struct error *error) {
-  struct profile *before = measured->device->profile; /* a trace's */
-  if (!device_profile(measured->device, measured->profile, error)) return false;
-  for (int p = 0; p < PASSES; p++) pass(context);
-  bool good = device_profile(measured->device, NULL, error);
-  profile_collect(measured->profile);
+  if (!bench_profiled(measured->device, measured->profile, PASSES, pass, context, error)) return false;
   profile_sort(measured->profile);
-  measured->device->profile = before;
   for (int r = 0; r < measured->profile->rows; r++)
     measured->busy += measured->profile->row[r].seconds / PASSES;
-  return good;
+  return true;
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */

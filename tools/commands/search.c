@@ -132,17 +132,25 @@ static bool has_again(const struct trials *trials, size_t number, size_t seed) {
   return false;
 }
 
-/* Once all trials have ended, the best and the first by other seeds. */
-static struct trial *begin_again(struct search *search) {
-  struct trials *trials = &search->trials;
+/* How many repeats by other seeds are left of the first trial and the best; *next, *by: the first of them, and its seed. */
+static size_t repeats_left(const struct search *search, const struct trial **next, size_t *by) {
+  const struct trials *trials = &search->trials;
   const struct trial *best = trials_best(trials);
+  size_t left = 0;
   for (size_t seed = 1; best && best->number > 1 && seed <= search->options->search.repeats; seed++) {
     const struct trial *both[] = {&trials->trial[0], best};
     for (size_t i = 0; i < 2; i++)
-      if (!has_again(trials, both[i]->number, seed))
-        return trials_begin(trials, both[i]->value, both[i]->number, seed);
+      if (!has_again(trials, both[i]->number, seed) && !left++) *next = both[i], *by = seed;
   }
-  return NULL;
+  return left;
+}
+
+/* Once all trials have ended. */
+static struct trial *begin_again(struct search *search) {
+  const struct trial *next;
+  size_t seed;
+  if (!repeats_left(search, &next, &seed)) return NULL;
+  return trials_begin(&search->trials, next->value, next->number, seed);
 }
 
 /* First what was begun and not ended. */
@@ -275,21 +283,14 @@ static uint32_t sum_of(const struct search *search) {
   return sum;
 }
 
-static size_t count_again(const struct search *search) {
-  const struct trials *trials = &search->trials;
-  const struct trial *best = trials_best(trials);
-  size_t left = 0;
-  for (size_t seed = 1; best && best->number > 1 && seed <= search->options->search.repeats; seed++)
-    left += (size_t)!has_again(trials, 1, seed) + (size_t)!has_again(trials, best->number, seed);
-  return left;
-}
-
 static size_t count_left(const struct search *search) {
   const struct trials *trials = &search->trials;
   size_t begun = count_plain(trials), wanted = search->options->search.trials,
          left = begun < wanted ? wanted - begun : 0;
   for (size_t i = 0; i < trials->count; i++) left += trials->trial[i].state == TRIAL_RUNS;
-  return left + (left ? 0 : count_again(search));
+  const struct trial *next;
+  size_t seed;
+  return left ? left : repeats_left(search, &next, &seed);
 }
 
 static bool finish(struct search *search, struct error *error) {
