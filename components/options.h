@@ -500,6 +500,8 @@ enum option_concern {
     "samplers, and what follows the setting's name in scenes that are trained: [random, l2s_fast]", CONCERNS_PLACE) \
   X(benchmark, LIST, reconstructors, "network", 0, 0, NULL,                                                  \
     "network, or another word of reconstruct.method; what is trained takes those that are networks", CONCERNS_PLACE) \
+  X(benchmark, LIST, only, "", 0, 0, NULL,                                                                   \
+    "methods that are for some settings, and reconstructors that are for some methods, alone: [pgmri knee_x8_long, varnet random lbcs]", CONCERNS_PLACE) \
   X(benchmark, LIST, seeds, "1", 0, 0, NULL, "world.seed of trainings and evaluations", CONCERNS_PLACE)      \
   X(benchmark, U32, jobs, "1", 1, 64, NULL, "processes at a time on each device", CONCERNS_PLACE)            \
   X(benchmark, LIST, devices, "", 0, 0, NULL, "devices as --device names them; empty: that of --device", CONCERNS_PLACE) \

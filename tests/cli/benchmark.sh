@@ -68,6 +68,14 @@ for file in bench/x4/random/seed_7/evaluate.log bench/x4/values/seed_7/train.log
   [ -s $file ] || complain "there is no log $file"
 done
 no_part "the suite"
+# a method for one setting, a reconstructor for one method
+printf 'extends: x4\n' >x8.yaml
+"$l2sr" benchmark suite --output some --seconds 1 --set 'benchmark.settings=[x4,x8]' --set 'benchmark.methods=[random,equispaced_one_sided,lowest_index]' \
+  --set 'benchmark.reconstructors=[zero_filled,tv]' --set 'benchmark.only=[lowest_index x8, tv random equispaced_one_sided]' >out 2>err
+cut -d, -f1-3 some/benchmark.csv | sort >out
+tried=$((tried + 1))
+printf '%s\n' setting,method,reconstructor x4,equispaced_one_sided,tv x4,equispaced_one_sided,zero_filled x4,random,tv x4,random,zero_filled x8,equispaced_one_sided,tv \
+  x8,equispaced_one_sided,zero_filled x8,lowest_index,zero_filled x8,random,tv x8,random,zero_filled | sort | cmp -s - out || complain "what is for some alone"
 
 # ---- refusals -----------------------------------------------------------------------------------------------
 refuse 2 "benchmark.settings is empty" benchmark x4 --output other
@@ -75,6 +83,9 @@ refuse 2 "benchmark.methods has 'randon': there is no scene x4_randon, and no sa
   benchmark suite --output other --set 'benchmark.methods=[randon]'
 refuse 2 "benchmark.settings has 'x4' and 'other/x4', whose results would share the folder x4" \
   benchmark suite --output other --set 'benchmark.settings=[x4,other/x4]'
+refuse 2 "benchmark.only has 'policy x4', which is in neither" benchmark suite --output other --set 'benchmark.only=[policy x4]'
+refuse 2 "benchmark.only has 'x8' behind values, which is not in benchmark.settings" benchmark suite --output other --set 'benchmark.only=[values x8]'
+refuse 2 "benchmark.only has 'zero_filled' alone; name the methods" benchmark suite --output other --set 'benchmark.only=[zero_filled]'
 refuse 2 "benchmark.seeds has 'one'" benchmark suite --output other --set 'benchmark.seeds=[one]'
 refuse 2 "benchmark.seeds has '1' twice" benchmark suite --output other --set 'benchmark.seeds=[1,1]'
 refuse 2 "train.output is empty" benchmark suite

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CELLS_MOST = 2000, PROCESSES_MOST = 64, WORD_MOST = 128 };
+enum { CELLS_MOST = 2000, PROCESSES_MOST = 64, WORD_MOST = 128, ENTRY_MOST = 1024 };
 
 /* How scans are made by what a method has trained: the sampler, the key of its file, both files in the
  * training's folder. "%u" is the best round. */
@@ -162,10 +162,38 @@ static bool is_once(const struct cell *cell) {
   return sampler && !sampler->random && !is_network(cell->reconstructor);
 }
 
+/* Copies the next word of an entry of benchmark.only, whose words have blanks between them; NULL at the end. */
+static const char *next_of_entry(const char *rest, char word[WORD_MOST]) {
+  rest += strspn(rest, " \t");
+  size_t length = strcspn(rest, " \t");
+  if (!length) return NULL;
+  snprintf(word, WORD_MOST, "%.*s", (int)length, rest);
+  return rest + length;
+}
+
+/* Whether `word` is behind the first word of the entry. */
+static bool is_for(const char *entry, const char *first, const char *word) {
+  char next[WORD_MOST];
+  const char *rest = next_of_entry(entry, next);
+  if (!rest || strcmp(next, first)) return true;
+  while ((rest = next_of_entry(rest, next)))
+    if (!strcmp(next, word)) return true;
+  return false;
+}
+
+/* benchmark.only names the settings of a method, and the methods of a reconstructor. */
+static bool is_asked(const struct suite *suite, const struct cell *cell) {
+  const char *entries = suite->call->options.benchmark.only;
+  char entry[ENTRY_MOST];
+  while ((entries = option_next(entries, entry, sizeof entry)))
+    if (!is_for(entry, cell->method, cell->setting) || !is_for(entry, cell->reconstructor, cell->method)) return false;
+  return true;
+}
+
 static bool add_method(struct suite *suite, struct cell made, struct cell *reconstructor, bool first,
                        struct error *error) {
   if (!find_method(suite, &made, error)) return false;
-  if ((made.scene && !is_network(made.reconstructor)) || (!first && is_once(&made))) return true;
+  if ((made.scene && !is_network(made.reconstructor)) || (!first && is_once(&made)) || !is_asked(suite, &made)) return true;
   if (suite->cells >= CELLS_MOST)
     return fail_usage(error, "the suite has more than %d trainings and evaluations", CELLS_MOST);
   struct cell *cell = add_cell(suite, &made);
@@ -216,6 +244,27 @@ static bool check_folders(const char *settings, struct error *error) {
   return true;
 }
 
+static bool check_entry(const struct options *options, const char *entry, struct error *error) {
+  char first[WORD_MOST], word[WORD_MOST];
+  const char *rest = next_of_entry(entry, first);
+  bool method = rest && option_has(options->benchmark.methods, first), any = false;
+  const char *kind = method ? "settings" : "methods", *allowed = method ? options->benchmark.settings : options->benchmark.methods;
+  if (!method && !option_has(options->benchmark.reconstructors, rest ? first : ""))
+    return fail_usage(error, "benchmark.only has '%s', which is in neither benchmark.methods nor benchmark.reconstructors", entry);
+  for (; (rest = next_of_entry(rest, word)); any = true)
+    if (!option_has(allowed, word))
+      return fail_usage(error, "benchmark.only has '%s' behind %s, which is not in benchmark.%s", word, first, kind);
+  return any || fail_usage(error, "benchmark.only has '%s' alone; name the %s that it is for behind it, with blanks between them", first, kind);
+}
+
+static bool check_only(const struct options *options, struct error *error) {
+  const char *entries = options->benchmark.only;
+  char entry[ENTRY_MOST];
+  while ((entries = option_next(entries, entry, sizeof entry)))
+    if (!check_entry(options, entry, error)) return false;
+  return true;
+}
+
 static bool check_lists(const struct options *options, struct error *error) {
   const struct {
     const char *key, *list;
@@ -232,7 +281,7 @@ static bool check_lists(const struct options *options, struct error *error) {
     if (option_repeated(lists[i].list, word, sizeof word))
       return fail_usage(error, "benchmark.%s has '%s' twice; name each once", lists[i].key, word);
   }
-  return check_folders(options->benchmark.settings, error);
+  return check_only(options, error) && check_folders(options->benchmark.settings, error);
 }
 
 static bool read_suite(struct suite *suite, struct error *error) {
