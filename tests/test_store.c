@@ -1280,12 +1280,80 @@ static void places_that_cannot_be_written_are_refused(void **state) {
   assert_null(store);
   assert_holds(error.text, "cannot write /nonexistent/x.h5: No such file or directory");
   assert_int_equal(mkdir(path_of("folder"), 0777), 0);
-  store = create("folder");
+  assert_false(store_create(&store, path_of("folder"), &error));
+  assert_holds(error.text, "/folder: it is a folder; name a file");
+  assert_int_equal(mkfifo(path_of("pipe"), 0600), 0);
+  assert_int_equal(symlink("pipe", path_of("link")), 0);
+  assert_false(store_create(&store, path_of("link"), &error));
+  assert_holds(error.text, "/pipe: it is a pipe or a device, into which this kind of file");
+  assert_false(store_create(&store, "/dev/null", &error));
+  assert_holds(error.text, "cannot write /dev/null: it is a pipe or a device");
+  assert_int_equal(support_count(folder.path), 3);
+}
+
+static void links_are_followed(void **state) {
+  struct text_file text;
+  struct error error;
+  size_t bytes;
+  (void)state;
+  assert_int_equal(mkdir(path_of("far"), 0777), 0);
+  assert_int_equal(symlink("far/other", path_of("link")), 0);
+  assert_int_equal(symlink(path_of("far/made.h5"), path_of("far/other")), 0); /* which is not there yet */
+  struct store *store = create("link");
   write_types(store, false);
-  assert_false(store_commit(store, &error));
-  assert_holds(error.text, "cannot finish");
-  assert_holds(error.text, "Is a directory");
-  assert_int_equal(support_count(folder.path), 1);
+  assert_good(store_commit(store, &error), &error);
+  store = open_store("far/made.h5");
+  expect_types(store);
+  store_close(store);
+  for (int i = 0; i < 2; i++) {
+    assert_good(file_create(&text, path_of("link"), &error), &error);
+    fprintf(text.file, "%d", i);
+    assert_good(file_commit(&text, &error), &error);
+    assert_string_equal(support_read(folder.arena, path_of("far/made.h5"), &bytes), i ? "1" : "0");
+  }
+  struct stat status;
+  assert_true(lstat(path_of("link"), &status) == 0 && S_ISLNK(status.st_mode));
+  assert_int_equal(support_count(path_of("far")), 2);
+  assert_int_equal(symlink("loop", path_of("loop")), 0);
+  assert_false(file_create(&text, path_of("loop"), &error));
+  assert_holds(error.text, "it is a link that leads to itself; remove it, or name another place");
+  assert_int_equal(symlink("nowhere/x", path_of("lost")), 0);
+  assert_false(file_try(path_of("lost"), &error));
+  assert_holds(error.text, "/lost: No such file or directory");
+}
+
+/* What stands there stays: nothing takes its place. */
+static void pipes_and_devices_are_written_into(void **state) {
+  struct text_file text;
+  struct stat status;
+  struct error error;
+  char read_back[8] = "";
+  (void)state;
+  assert_int_equal(mkfifo(path_of("pipe"), 0600), 0);
+  assert_false(file_create(&text, path_of("pipe"), &error));
+  assert_holds(error.text, "/pipe: nobody reads what is written into it; start its reader first");
+  int reader = open(path_of("pipe"), O_RDONLY | O_NONBLOCK);
+  assert_good(file_try(path_of("pipe"), &error), &error);
+  assert_good(file_create(&text, path_of("pipe"), &error), &error);
+  fputs("text", text.file);
+  assert_good(file_commit(&text, &error), &error);
+  assert_int_equal(read(reader, read_back, sizeof read_back), 4);
+  assert_string_equal(read_back, "text");
+  assert_good(file_create(&text, arena_text(folder.arena, "/dev/fd/%d", open(path_of("file"), O_WRONLY | O_CREAT | O_APPEND, 0600)), &error), &error);
+  fputs("x", text.file);
+  file_abandon(&text);
+  assert_true(stat(path_of("file"), &status) == 0 && status.st_size == 1);
+  assert_false(file_create(&text, arena_text(folder.arena, "/dev/fd/%d", reader), &error));
+  assert_holds(error.text, strerror(EBADF));
+  close(reader);
+  close(support_open_full());
+  assert_good(file_create(&text, "/dev/full", &error), &error);
+  fputs("lost", text.file);
+  assert_false(file_commit(&text, &error));
+  assert_holds(error.text, "cannot finish /dev/full: No space left on device");
+  assert_true(stat("/dev/full", &status) == 0 && S_ISCHR(status.st_mode));
+  assert_true(stat(path_of("pipe"), &status) == 0 && S_ISFIFO(status.st_mode));
+  assert_int_equal(support_count(folder.path), 2);
 }
 
 static void refused_places_hold_no_slot(void **state) {
@@ -1329,9 +1397,8 @@ static void text_files_are_refused_with_the_reason(void **state) {
   assert_false(file_create(&text, "/nonexistent/x.csv", &error));
   assert_holds(error.text, "cannot write /nonexistent/x.csv: No such file or directory");
   assert_int_equal(mkdir(path_of("folder"), 0777), 0);
-  assert_good(file_create(&text, path_of("folder"), &error), &error);
-  assert_false(file_commit(&text, &error));
-  assert_holds(error.text, "cannot finish");
+  assert_false(file_create(&text, path_of("folder"), &error));
+  assert_holds(error.text, "/folder: it is a folder; name a file");
   assert_int_equal(support_count(folder.path), 1);
 }
 
@@ -1793,6 +1860,8 @@ int main(void) {
       TEST(a_commit_replaces_the_old_file),
       TEST(an_abandoned_file_is_removed),
       TEST(places_that_cannot_be_written_are_refused),
+      TEST(links_are_followed),
+      TEST(pipes_and_devices_are_written_into),
       TEST(refused_places_hold_no_slot),
       TEST(text_files_are_whole_or_none),
       TEST(text_files_are_refused_with_the_reason),

@@ -75,6 +75,7 @@ static bool lock_part(int descriptor) {
 
 int part_make(struct part_file *part, const char *path, part_maker *make, void *context) {
   *part = (struct part_file){.slot = -1};
+  snprintf(part->place, sizeof part->place, "%s", path);
   for (int i = 0; i < TRIES && name_part(part->path, path); i++) {
     part->slot = note_unfinished(part->path); /* a full disk refuses a file and yet leaves it */
     int descriptor = (make ? make : make_plain)(part->path, context);
@@ -105,14 +106,15 @@ static bool sync_folder_of(const char *path) {
   return good;
 }
 
-bool part_take_place(struct part_file *part, const char *path) {
-  if (rename(part->path, path)) return false;
+bool part_take_place(struct part_file *part) {
+  if (!*part->path) return true;
+  if (rename(part->path, part->place)) return false;
   forget_unfinished(part);
-  return sync_folder_of(path);
+  return sync_folder_of(part->place);
 }
 
 void part_drop(struct part_file *part) {
-  unlink(part->path);
+  if (*part->path) unlink(part->path);
   forget_unfinished(part);
 }
 
@@ -189,22 +191,26 @@ void part_help(const char *path, const char *reason, char *text, size_t size) {
 }
 
 bool part_refuse(const char *doing, const char *path, const char *beside, struct error *error) {
-  char help[256];
-  const char *reason = descriptors_reason(errno ? errno : EIO);
-  part_help(beside, reason, help, sizeof help);
+  char help[256] = "";
+  const char *reason = errno == ENXIO ? "nobody reads what is written into it; start its reader first"
+                                      : descriptors_reason(errno ? errno : EIO);
+  if (beside) part_help(beside, reason, help, sizeof help);
   return fail_file(error, "cannot %s %s: %s%s", doing, path, reason, help);
 }
 
 /* ---- text files ---------------------------------------------------------------------------------------- */
 
 bool file_create(struct text_file *file, const char *path, struct error *error) {
+  char place[PART_PLACE];
+  bool straight;
   file->unfinished = false;
   snprintf(file->path, sizeof file->path, "%s", path);
-  int descriptor = part_make(&file->part, file->path, NULL, NULL);
+  if (!part_place(place, path, &straight, error)) return false;
+  int descriptor = straight ? part_straight(&file->part, place) : part_make(&file->part, place, NULL, NULL);
   file->file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
   file->unfinished = file->file;
   if (file->file) return true;
-  part_refuse("write", file->path, file->path, error);
+  part_refuse("write", file->path, place, error);
   if (descriptor < 0) return false;
   close(descriptor);
   part_drop(&file->part);
@@ -220,16 +226,17 @@ void file_abandon(struct text_file *file) {
 }
 
 static bool refuse_finish(struct text_file *file, struct error *error) {
-  part_refuse("finish", file->path, file->part.path, error);
+  part_refuse("finish", file->path, *file->part.path ? file->part.path : NULL, error);
   file_abandon(file);
   return false;
 }
 
-/* An error of long before left no reason, but what is written now most often fails for the same. */
-static bool finish_writing(FILE *file) {
+/* An error of long before left no reason, but what is written now most often fails for the same. Pipes and devices are not
+ * synced. */
+static bool finish_writing(FILE *file, bool straight) {
   errno = 0;
   bool flushed = fflush(file) == 0;
-  bool good = flushed && !ferror(file) && fsync(fileno(file)) == 0;
+  bool good = flushed && !ferror(file) && (straight || fsync(fileno(file)) == 0);
   int why = errno;
   if (fclose(file) && good) return false;
   if (!good) errno = why ? why : EIO;
@@ -237,13 +244,13 @@ static bool finish_writing(FILE *file) {
 }
 
 bool file_finish(struct text_file *file, struct error *error) {
-  bool good = finish_writing(file->file);
+  bool good = finish_writing(file->file, !*file->part.path);
   file->file = NULL;
   return good || refuse_finish(file, error);
 }
 
 bool file_take_place(struct text_file *file, struct error *error) {
-  if (!part_take_place(&file->part, file->path)) return refuse_finish(file, error);
+  if (!part_take_place(&file->part)) return refuse_finish(file, error);
   file->unfinished = false;
   return true;
 }
@@ -315,18 +322,29 @@ const char *folder_beside(struct arena *arena, const char *file, const char *con
   return NULL;
 }
 
-/* Hours of work should not end at a folder that nothing can be written into. */
-static bool try_folder(const char *path, struct error *error) {
-  char file[4096];
+/* Makes a file beside it, and removes it again. */
+static bool try_place(const char *place) {
   struct part_file part;
-  snprintf(file, sizeof file, "%s/.l2sr", path);
-  int made = part_make(&part, file, NULL, NULL);
-  if (made < 0)
-    return fail_file(error, "cannot write into %s: %s; name another place for the output", path,
-                     descriptors_reason(errno));
+  int made = part_make(&part, place, NULL, NULL);
+  if (made < 0) return false;
   close(made);
   part_drop(&part);
   return true;
+}
+
+bool file_try(const char *path, struct error *error) {
+  char place[PART_PLACE];
+  bool straight;
+  if (!part_place(place, path, &straight, error)) return false;
+  return straight || try_place(place) || part_refuse("write", path, place, error);
+}
+
+/* Hours of work should not end at a folder that nothing can be written into. */
+static bool try_folder(const char *path, struct error *error) {
+  char file[4096];
+  snprintf(file, sizeof file, "%s/.l2sr", path);
+  return try_place(file) || fail_file(error, "cannot write into %s: %s; name another place for the output", path,
+                                      descriptors_reason(errno));
 }
 
 static bool refuse_folder(const char *path, int why, struct error *error) {

@@ -10,28 +10,38 @@
 
 #include <stdio.h>
 
-enum { PART_PATH = 4160 };
+enum { PART_PLACE = 4096, PART_PATH = PART_PLACE + 64 };
 
 struct part_file {
-  char path[PART_PATH];
-  int slot; /* among the unfinished; -1: none */
+  char path[PART_PATH];   /* "": none, what is written goes straight to its place */
+  char place[PART_PLACE]; /* that it takes */
+  int slot;               /* among the unfinished; -1: none */
 };
+
+/* Where a file at `path` is to be: there, or where the link that stands there leads, also where that is not yet
+ * made. Refuses links that lead to themselves, folders, sockets and disks: nothing takes their place. *straight: it is
+ * a pipe, a character device or an open file of the program's own (/dev/stdout, /dev/fd/3), into which is written as
+ * it comes. straight NULL, for what is not written from front to back: these are refused too. */
+bool part_place(char place[PART_PLACE], const char *path, bool *straight, struct error *error);
+/* Opens such a place. -1: errno says why; a pipe that nobody reads is not waited for (ENXIO). */
+int part_straight(struct part_file *part, const char *place);
 
 /* Makes an empty file at a new path beside `path`; returns its descriptor, or -1 with errno set. It may be
  * called again: then somebody removed the file that it made before, which it closes. */
 typedef int part_maker(const char *path, void *context);
 /* Makes the file by the maker (NULL: open) at names until one is free, and locks it. -1: errno says why. */
 int part_make(struct part_file *part, const char *path, part_maker *make, void *context);
-/* Takes the place of `path`, after it was synced. The folder is synced too: else a file that was whole may be
+/* Takes its place, after it was synced. The folder is synced too: else a file that was whole may be
  * gone when the power fails. False: errno says why; the part, if it did not take the place, is the caller's.
  */
-bool part_take_place(struct part_file *part, const char *path);
+bool part_take_place(struct part_file *part);
 void part_drop(struct part_file *part); /* removes it */
 
 /* Advice where a file cannot be written, to follow the system's words for why; "": nothing known. */
 void part_help(const char *path, const char *reason, char *text, size_t size);
 bool part_lacks_lock(const char *reason);
-/* "cannot DOING PATH: ..." with errno and what helps; `beside`: where it was written. Returns false. */
+/* "cannot DOING PATH: ..." with errno and what helps on the disk; `beside`: where it was written (NULL: on none).
+ * Returns false. */
 bool part_refuse(const char *doing, const char *path, const char *beside, struct error *error);
 
 /* Removes the parts of a folder that nobody writes any more. */
@@ -39,7 +49,7 @@ void parts_clear(const char *folder);
 /* Removes the files that are being written; for an interrupted program. Async-signal-safe. */
 void store_abandon_all(void);
 
-/* A text file: written beside, and takes its place by file_commit. */
+/* A text file: written beside, and takes its place by file_commit; or straight into a pipe or a device (part_place). */
 struct text_file {
   FILE *file;
   char path[4096];
@@ -48,6 +58,8 @@ struct text_file {
 };
 bool file_create(struct text_file *file, const char *path, struct error *error);
 bool file_commit(struct text_file *file, struct error *error);
+/* Refuses early what file_create would refuse after hours of work. */
+bool file_try(const char *path, struct error *error);
 /* The two steps of it, where several files take their places together: all that a disk may refuse is in the
  * first. A step that fails removes what was written. */
 bool file_finish(struct text_file *file, struct error *error);

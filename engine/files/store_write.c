@@ -43,11 +43,13 @@ static int make_hdf5(const char *path, void *context) {
 
 bool store_create(struct store **out, const char *path, struct error *error) {
   HOLD(LOCK_FILES);
+  char place[PART_PLACE];
   *out = NULL;
+  if (!part_place(place, path, NULL, error)) return false;
   store_start();
   struct store *store = store_new(path);
-  if (part_make(&store->part, path, make_hdf5, store) < 0) {
-    part_refuse("write", path, path, error);
+  if (part_make(&store->part, place, make_hdf5, store) < 0) {
+    part_refuse("write", path, place, error);
     store_close(store);
     return false;
   }
@@ -240,7 +242,7 @@ bool store_commit(struct store *store, struct error *error) {
   store->file = H5I_INVALID_HID;
   if (descriptor >= 0) flock(descriptor, LOCK_SH | LOCK_NB);
   bool good =
-      code >= 0 && descriptor >= 0 && fsync(descriptor) == 0 && part_take_place(&store->part, store->path);
+      code >= 0 && descriptor >= 0 && fsync(descriptor) == 0 && part_take_place(&store->part);
   store->unfinished = !good;
   if (!good) part_refuse("finish", store->path, store->part.path, error);
   if (descriptor >= 0) close(descriptor);

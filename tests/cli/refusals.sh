@@ -500,6 +500,14 @@ refuse 2 "--figure is 'a.gif'; its name ends in .pdf, .svg or .png" bench roofli
 refuse 2 'bench roofline prints every kernel: it takes no --profile' bench roofline --profile
 refuse 2 "bench roofline takes no bench 'train'" bench roofline train
 refuse 1 'cannot write missing/trace.json: No such file or directory' bench step --size 32 --slices 1 --trace missing/trace.json
+refuse 1 'cannot write missing/a.svg: No such file or directory' bench roofline step --figure missing/a.svg
+refuse 1 'cannot write data: it is a folder; name a file' bench step --size 32 --slices 1 --trace data
+mkfifo pipe && ln -s pipe pipe.mat
+refuse 1 'cannot write pipe: nobody reads what is written into it; start its reader first' bench step --size 32 --slices 1 --trace pipe
+refuse 1 'cannot write pipe.mat, a link to pipe: it is a pipe or a device, into which this kind of file' export results --output pipe.mat
+if has_full 'a trace into a full device'; then
+  refuse 1 'cannot finish /dev/full: No space left on device' bench step --size 32 --slices 1 --quiet --trace /dev/full
+fi
 refuse 2 'bench step takes no --train, which network and policy do' bench step --train
 refuse 2 'bench env takes no --profile, which network, policy, train, learn, pgmri and ddqn do' bench env --profile
 refuse 2 'policy.batch is 0 at --batch; it must be 1 to 65536' bench policy --batch 0
@@ -540,10 +548,9 @@ mkdir -p taken/results.h5 halfway/slices.csv
 for folder in taken/results.h5 halfway/slices.csv; do
   refuse 1 "${folder%/*} holds results (${folder#*/}); replace them with --overwrite, or choose another --output" \
     evaluate scene --output "${folder%/*}"
-  refuse 1 "cannot finish $folder" evaluate scene --output "${folder%/*}" --overwrite
-  says out '  random  ' # the table is not lost with the file
+  refuse 1 "cannot write $folder: it is a folder; name a file" evaluate scene --output "${folder%/*}" --overwrite
+  [ ! -s out ] || complain "$what: it was evaluated"
 done
-good compare halfway/results.h5 halfway/results.h5
 refuse 1 'results holds results (results.h5)' evaluate scene --output results --data nowhere # before the work
 mkdir several several/scene
 echo kept >several/scene/curves.csv
@@ -601,6 +608,7 @@ if [ -d /proc/self ] && ${CC:-cc} -shared -fPIC nospace.c -o nospace.so 2>/dev/n
   for file in results.h5 slices.csv curves.csv; do echo old >before/$file; done
   LD_PRELOAD=$dir/nospace.so "$l2sr" evaluate scene --output before --overwrite >out 2>err && complain "$what: done"
   says err 'cannot finish before/slices.csv: No space left on device'
+  says out '  random  ' # the table is not lost with the file
   [ "$(cat before/* | uniq -c | tr -d ' ')" = 3old ] || complain "$what: some of the results are new"
   no_part "$what"
 else

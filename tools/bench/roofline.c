@@ -1,6 +1,7 @@
 #include "tools/bench/roofline.h"
 
 #include "engine/base/text.h"
+#include "engine/files/part.h"
 #include "kernels/kernels.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/rates.h"
@@ -129,7 +130,8 @@ static enum figure_kind kind_of(const char *path) {
 
 bool roofline_check(const struct call *call, struct error *error) {
   const char *path = call_flag(call, "figure");
-  if (!path || kind_of(path) < FIGURE_KINDS) return true;
+  if (!path) return true;
+  if (kind_of(path) < FIGURE_KINDS) return file_try(path, error);
   return fail_usage(error, "--figure is '%s'; its name ends in .pdf, .svg or .png", path);
 }
 

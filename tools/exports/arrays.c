@@ -186,13 +186,14 @@ static bool put_variable(const char *path, const struct exported *array, float *
 static bool write_mat(const char *path, const struct exported *array, struct error *error) {
   struct arena *arena = arena_open();
   struct text_file file;
+  char place[PART_PLACE]; /* no pipe: libmatio goes back to the lengths */
   size_t count = count_of(array);
   float *real = arena_try_array(arena, sizeof *real, count),
         *imaginary = arena_try_array(arena, sizeof *real, array->complex ? count : 1);
   bool good = count < (size_t)1 << 28 ||
               fail_file(error, "cannot write %s: a MATLAB 5 file holds less than 2 GiB; write .npy", path);
   if (good && !(real && imaginary)) good = fail_memory(error, "no host memory for %zu numbers", count);
-  if (good) good = file_create(&file, path, error);
+  if (good) good = part_place(place, path, NULL, error) && file_create(&file, path, error);
   if (good) {
     split(array, real, imaginary);
     good = put_variable(file.part.path, array, real, imaginary)
