@@ -146,17 +146,22 @@ static int pass_on(int from) {
   return failed;
 }
 
+static void close_end(int *descriptor) {
+  if (*descriptor >= 0) close(*descriptor);
+  *descriptor = -1;
+}
+
 /* Ends with the launcher, by its status. Returns errno where it does not start. */
 static int serve(const char *const *line) {
-  int output[2], broken[2], code = 0, status = 0;
-  if (pipe2(output, O_CLOEXEC) || pipe2(broken, O_CLOEXEC)) return errno;
-  pid_t own = getpid(), launcher = fork();
-  if (launcher < 0) return errno;
+  int output[2] = {-1, -1}, broken[2] = {-1, -1}, code = 0, status = 0;
+  pid_t own = getpid(), launcher = pipe2(output, O_CLOEXEC) || pipe2(broken, O_CLOEXEC) ? -1 : fork();
+  if (launcher < 0) code = errno;
   if (!launcher) become(line, output[1], broken[1], own);
-  close(output[1]), close(broken[1]);
-  bool starts = read(broken[0], &code, sizeof code) != sizeof code;
+  close_end(&output[1]), close_end(&broken[1]);
+  bool starts = launcher > 0 && read(broken[0], &code, sizeof code) != sizeof code;
   int failed = starts ? pass_on(output[0]) : 0;
-  while (waitpid(launcher, &status, 0) < 0 && errno == EINTR) continue;
+  close_end(&output[0]), close_end(&broken[0]);
+  while (launcher > 0 && waitpid(launcher, &status, 0) < 0 && errno == EINTR) continue;
   if (!starts) return code;
   if (failed) fprintf(stderr, "l2sr: cannot write the results: %s\n", strerror(failed));
   exit(failed ? 1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
