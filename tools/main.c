@@ -4,6 +4,7 @@
 #include "engine/base/text.h"
 #include "engine/device/fft.h"
 #include "engine/device/room.h"
+#include "engine/device/trace_file.h"
 #include "engine/files/probe.h"
 #include "systems/data/format.h"
 #include "engine/files/scene.h"
@@ -15,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,12 +244,17 @@ static void hold_standard_files(void) {
     if (fcntl(i, F_GETFD) < 0 && open("/dev/null", i ? O_RDONLY : O_WRONLY) != i) _exit(STATUS_FAILED);
 }
 
+static pthread_t first_thread; /* the one that writes traces */
+
+/* Another thread, of a driver, hands the signal on, and does nothing any more. */
 static void interrupted(int signal) {
   static const char plain[] = "l2sr: interrupted; unfinished files are removed\n",
                     training[] =
                         "l2sr: interrupted; unfinished files are removed; --resume goes on from the last "
                         "checkpoint\n";
   const char *text = goes_on ? training : plain;
+  while (!pthread_equal(pthread_self(), first_thread)) pthread_kill(first_thread, signal), pause();
+  trace_file_rescue();
   store_abandon_all();
   if (!ranks_tell_ended() && write(STDERR_FILENO, text, strlen(text)) < 0) _exit(128 + signal);
   _exit(128 + signal);
@@ -255,6 +262,7 @@ static void interrupted(int signal) {
 
 static void catch_signals(void) {
   struct sigaction stop = {.sa_handler = interrupted}, ignore = {.sa_handler = SIG_IGN}, before;
+  first_thread = pthread_self();
   sigaction(SIGINT, &stop, NULL);
   sigaction(SIGTERM, &stop, NULL);
   if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN) /* nohup */

@@ -63,18 +63,13 @@ double profile_clock(const struct device *device) {
   return device->profile && device->profile->taker ? clock_seconds() : 0;
 }
 
-void profile_host(const struct device *device, const char *name, double start) {
-  const struct profile_taker *taker = device->profile ? device->profile->taker : NULL;
-  if (taker) taker->host(taker->context, name, start, clock_seconds());
-}
-
 static cl_ulong time_of(cl_event event, cl_profiling_info which) {
   cl_ulong time = 0;
   clGetEventProfilingInfo(event, which, sizeof time, &time, NULL);
   return time;
 }
 
-static void count(struct profile *profile, const struct profile_row *seen) {
+static void add(struct profile *profile, const struct profile_row *seen) {
   struct profile_row *row = &profile->row[find_row(profile, seen)];
   row->seconds += seen->seconds;
   row->work.bytes += seen->work.bytes;
@@ -82,8 +77,9 @@ static void count(struct profile *profile, const struct profile_row *seen) {
   row->launches++;
 }
 
-void profile_collect(struct profile *profile) {
-  for (int p = 0; p < profile->pendings; p++) {
+/* The first so many, which have ended. */
+static void collect(struct profile *profile, int count) {
+  for (int p = 0; p < count; p++) {
     cl_event event = profile->pending[p].event, before = profile->pending[p].before;
     struct profile_row *row = &profile->pending[p].row;
     cl_ulong start = before ? time_of(before, CL_PROFILING_COMMAND_END) : time_of(event, CL_PROFILING_COMMAND_START);
@@ -95,9 +91,30 @@ void profile_collect(struct profile *profile) {
     if (profile->taker)
       profile->taker->launch(profile->taker->context, row, 1e-9 * (double)start);
     else
-      count(profile, row);
+      add(profile, row);
   }
-  profile->pendings = 0;
+  profile->pendings -= count;
+  memmove(profile->pending, profile->pending + count, sizeof *profile->pending * (size_t)profile->pendings);
+}
+
+void profile_collect(struct profile *profile) {
+  collect(profile, profile->pendings);
+}
+
+static bool has_ended(cl_event event) {
+  cl_int status = CL_QUEUED;
+  return clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) == CL_SUCCESS && status == CL_COMPLETE;
+}
+
+/* A trace that is interrupted has what has ended by then: nobody waits for the rest. */
+void profile_host(const struct device *device, const char *name, double start) {
+  struct profile *profile = device->profile;
+  const struct profile_taker *taker = profile ? profile->taker : NULL;
+  if (!taker) return;
+  taker->host(taker->context, name, start, clock_seconds());
+  int ended = 0;
+  while (ended < profile->pendings && has_ended(profile->pending[ended].event)) ended++;
+  collect(profile, ended);
 }
 
 static int compare_rows(const void *a, const void *b) {

@@ -4,7 +4,9 @@
 #include "engine/files/part.h"
 
 #include <math.h>
+#include <stdio_ext.h>
 #include <string.h>
+#include <unistd.h>
 
 enum side { HOST = 1, DEVICE };
 
@@ -15,7 +17,45 @@ struct trace_file {
   struct text_file file;
   double began, ahead; /* of clock_seconds; what the device's clock is ahead of it */
   uint64_t written, left_out;
+  char text[1 << 16]; /* of spans that the file does not have yet */
+  volatile size_t flushed,
+      whole; /* bytes: in the file; of whole spans, of which those not in the file are the first of `text` */
 };
+
+enum { TEXT_FLUSHED = 1 << 15 }; /* a span is shorter than what is left then */
+static const char trace_end[] = "\n]}\n";
+static struct trace_file *volatile open_trace; /* a signal's handler has no other way to it */
+
+/* A span is whole. A signal may come between any two steps: until `flushed` is set, the same bytes are
+ * written once more. */
+static void end_span(struct trace_file *trace) {
+  size_t more = __fpending(trace->file.file);
+  trace->whole = trace->flushed + more;
+  if (more < TEXT_FLUSHED) return;
+  fflush(trace->file.file); /* what the disk does not take is told when the file is finished */
+  trace->flushed = trace->whole;
+}
+
+/* at: where in the file; a pipe or a device has no places. */
+static bool write_all(const struct trace_file *trace, const char *text, size_t bytes, size_t at) {
+  int file = fileno(trace->file.file);
+  for (ssize_t now; bytes; text += now, bytes -= (size_t)now, at += (size_t)now)
+    if ((now = *trace->file.part.path ? pwrite(file, text, bytes, (off_t)at) : write(file, text, bytes)) <= 0)
+      return false;
+  return true;
+}
+
+bool trace_file_rescue(void) {
+  struct trace_file *trace = open_trace;
+  if (!trace) return false;
+  int file = fileno(trace->file.file);
+  size_t end = trace->whole + sizeof trace_end - 1;
+  if (!write_all(trace, trace->text, trace->whole - trace->flushed, trace->flushed) ||
+      !write_all(trace, trace_end, sizeof trace_end - 1, trace->whole))
+    return false;
+  return !*trace->file.part.path || (!ftruncate(file, (off_t)end) && !fsync(file) &&
+                                     !rename(trace->file.part.path, trace->file.part.place));
+}
 
 static void name_side(struct trace_file *trace, enum side side, const char *name) {
   fprintf(trace->file.file, "%s\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":",
@@ -57,7 +97,9 @@ static bool begin_event(struct trace_file *trace, enum side side, const char *na
 
 static void put_host(void *context, const char *name, double start, double end) {
   struct trace_file *trace = context;
-  if (begin_event(trace, HOST, name, start, end - start)) fprintf(trace->file.file, "}");
+  if (!begin_event(trace, HOST, name, start, end - start)) return;
+  fprintf(trace->file.file, "}");
+  end_span(trace);
 }
 
 static void put_word(struct trace_file *trace, const char *key, const char *word) {
@@ -76,6 +118,7 @@ static void put_launch(void *context, const struct profile_row *launch, double s
   if (*launch->part) put_word(trace, "system", launch->part);
   if (*launch->label) put_word(trace, "layer", launch->label);
   fprintf(file, "}}");
+  end_span(trace);
 }
 
 bool trace_file_open(struct trace_file **out, struct device *device, const char *path, struct arena *arena,
@@ -93,10 +136,12 @@ bool trace_file_open(struct trace_file **out, struct device *device, const char 
   }
   trace->taker = (struct profile_taker){put_launch, put_host, trace};
   profile->taker = &trace->taker;
+  setvbuf(trace->file.file, trace->text, _IOFBF, sizeof trace->text);
   fprintf(trace->file.file, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
   name_side(trace, HOST, "host");
   name_side(trace, DEVICE, device->facts.name);
-  *out = trace;
+  end_span(trace);
+  *out = open_trace = trace;
   return true;
 }
 
@@ -105,7 +150,8 @@ bool trace_file_close(struct trace_file *trace, struct error *error) {
   device_finish(trace->device, &ignored);
   profile_collect(&trace->profile);
   trace->device->profile = NULL;
-  fprintf(trace->file.file, "\n]}\n");
+  open_trace = NULL;
+  fprintf(trace->file.file, trace_end);
   if (trace->left_out)
     log_warning("the trace holds the first %d spans; %llu more are left out", TRACE_MOST,
                 (unsigned long long)trace->left_out);

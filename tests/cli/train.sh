@@ -38,16 +38,21 @@ rm -rf short short-replay third
 
 epochs() { grep -c '"kind":"epoch"' cut/log.jsonl 2>/dev/null; }
 for at in 0 1 5 10 16; do
-  "$l2sr" train scene --output cut --resume >out 2>err &
+  signal=KILL traces=
+  [ $at != 10 ] || signal=INT traces='--trace trace.json'
+  # shellcheck disable=SC2086 # they are words
+  "$l2sr" train scene --output cut --resume $traces >out 2>err &
   child=$!
   await tells cut/log.jsonl epoch $at
-  signal=KILL
-  [ $at != 10 ] || signal=INT
   kill -s $signal $child 2>/dev/null
   wait $child 2>/dev/null
   what="interrupted at epoch $at"
   [ $signal != INT ] || says err 'interrupted; unfinished files are removed; --resume goes on from the last checkpoint'
 done
+what="the trace of a training that was interrupted"
+tried=$((tried + 1))
+python3 -c 'import json; assert {1, 2} == {s["pid"] for s in json.load(open("trace.json"))["traceEvents"] if s["ph"] == "X"}' 2>err ||
+  complain "$what: not JSON, or without the host's spans or the device's"
 [ "$(epochs)" -lt 30 ] || complain "the training had ended before it was killed"
 run "going on" "$l2sr" train scene --output cut --resume
 for file in best last; do
