@@ -700,12 +700,43 @@ static bool check_options(const struct options *options, struct error *error) {
   return true;
 }
 
+/* Whether k-space and images of a volume that is there have our sizes; also where it has none. */
+static bool is_alike(const struct volume *volume, struct store *store) {
+  struct error ignored;
+  struct store_shape kspace, target;
+  bool single = volume->coils == 1;
+  const char *name = single ? "reconstruction_esc" : "reconstruction_rss";
+  if (!store_has(store, "kspace") || !store_shape(store, "kspace", &kspace, &ignored)) return true;
+  if (kspace.rank != (single ? 3 : 4) || !store_has(store, name) || !store_shape(store, name, &target, &ignored)) return false;
+  const size_t *sides = kspace.size + kspace.rank - 2;
+  return (single || kspace.size[1] == volume->coils) && sides[0] == volume->grid.rows && sides[1] == volume->grid.columns &&
+         target.rank == 3 && target.size[1] == volume->grid.height && target.size[2] == volume->grid.width;
+}
+
+/* The first volume that is not replaced is of an earlier call: a folder has volumes of one size. */
+static bool check_left(const struct volume *volume, const char *folder, const uint32_t counts[SPLITS], struct error *error) {
+  struct error unread;
+  struct store *store;
+  char path[4096];
+  for (uint32_t split = 0; split < SPLITS; split++) {
+    snprintf(path, sizeof path, "%s/%s/file%u.h5", folder, split_names[split], FIRST_FILE + SPLITS * counts[split] + split);
+    if (!file_is_there(path) || !store_open(&store, path, &unread)) continue;
+    bool alike = is_alike(volume, store);
+    store_close(store);
+    if (!alike)
+      return fail(error, "%s is there already, with k-space or images of another size or of other coils; name another folder, or remove that "
+                  "one", path);
+  }
+  return true;
+}
+
 static bool write_splits(struct volume *volume, const struct options *options, const char *folder,
                          struct error *error) {
   const uint32_t counts[SPLITS] = {options->phantom.train, options->phantom.val, options->phantom.test};
   struct progress progress;
   size_t done = 0;
-  bool good = true;
+  bool good = check_left(volume, folder, counts, error);
+  if (!good) return false;
   progress_open(&progress, "phantom", "volumes", (size_t)counts[0] + counts[1] + counts[2]);
   for (uint32_t split = 0; good && split < SPLITS; split++) {
     char path[4096];

@@ -11,7 +11,7 @@
 #include "components/options.h"
 
 /* Writes phantom.train, val and test volumes to the folders train, val and test of `folder`; files of the
- * same names are replaced, others left alone.
+ * same names are replaced, others left alone; refused where those have another size.
  *
  * Volume i of a split is file1000001+3i (train), +1 (val), +2 (test): name and content depend on world.seed
  * and i, not on how many others are written. CORPD_FBK and CORPDFS_FBK (fat suppressed: dark fat, lower

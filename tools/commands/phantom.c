@@ -46,7 +46,7 @@ const struct command command_phantom = {
     .doc = "writes synthetic knees and heads as fastMRI-format HDF5 files",
     .more = "The volumes go to DIR/train, DIR/val and DIR/test. The same seed gives the same files, and "
             "the content of a file does not depend on how many others are written. Files of the same "
-            "names are replaced.",
+            "names are replaced; where others are of another size or of other coils, nothing is written.",
     .operands_least = 1,
     .operands_most = 1,
     .flags = flags,
