@@ -331,7 +331,7 @@ static void fastmri_folders_are_found(void **state) {
   set("data.split=val");
   expect_volumes("b.h5");
   set("data.split=train");
-  expect_refusal("/fast/brain_multicoil_train_batch_0/multicoil_train is there: set data.path to /tmp/");
+  expect_refusal("/fast/brain_multicoil_train_batch_0/multicoil_train is there: name /tmp/");
   options.data.path = folder.path;
   expect_refusal("; /tmp/l2sr-test-");
 }
@@ -339,7 +339,7 @@ static void fastmri_folders_are_found(void **state) {
 static void folders_of_volumes_below_are_hinted_at(void **state) {
   (void)state;
   make("study/images/a.h5", slices(1));
-  expect_refusal("study/images holds some: set data.path to it");
+  expect_refusal("study/images holds some: name it by --data (data.path)");
 }
 
 static void copy(const char *from, const char *to) {
@@ -783,9 +783,9 @@ static void reconstructions_come_before_kspace(void **state) {
 static void folders_without_volumes_are_refused(void **state) {
   (void)state;
   options.data.path = "";
-  expect_refusal("data.path is empty");
+  expect_refusal("no data were named; --data (data.path) must name a folder of ");
   options.data.path = support_path(&folder, "nowhere");
-  expect_refusal("nowhere: No such file or directory; data.path must name a folder of .h5 volumes, or a file");
+  expect_refusal("nowhere: No such file or directory; --data (data.path) must name a folder of .h5 volumes, or a file of them");
   options.data.path = support_path(&folder, "nowhere.h5");
   expect_refusal("nowhere.h5: No such file or directory");
   options.data.path = folder.path;
@@ -794,7 +794,7 @@ static void folders_without_volumes_are_refused(void **state) {
   expect_refusal("(1 other file)");
   expect_refusal("subfolder test");
   options.data.path = support_path(&folder, "readme.txt");
-  expect_refusal("readme.txt is not a folder");
+  expect_refusal("readme.txt is neither a folder nor a volume");
 }
 
 static void make_truncated(const char *name) {

@@ -268,11 +268,13 @@ const char *scene_find(struct arena *arena, const char *name, const char *folder
   const char *candidates[] = {name, arena_text(arena, "%s.yaml", name),
                               arena_text(arena, "%s/%s", folder, name),
                               arena_text(arena, "%s/%s.yaml", folder, name)};
-  size_t count = strchr(name, '/') ? 1 : sizeof candidates / sizeof *candidates;
+  size_t length = strlen(name), count = strchr(name, '/') ? 1 : sizeof candidates / sizeof *candidates;
   for (size_t i = 0; i < count; i++)
     if (is_file(candidates[i])) return candidates[i];
   if (strchr(name, '/'))
     fail(error, "there is no scene file %s; check the path", name);
+  else if (length > 5 && !strcmp(name + length - 5, ".yaml"))
+    fail(error, "there is no scene %s: it is neither here nor in %s; write the path of a file", name, folder);
   else
     fail(error, "there is no scene %s: neither %s nor %s.yaml is here or in %s; write the path of a file", name, name,
          name, folder);

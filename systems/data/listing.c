@@ -188,10 +188,10 @@ static const char *hint(struct arena *arena, const struct options *options, unsi
   above.data.path = parent_of(arena, root);
   struct names folders = folders_of(arena, &above, split);
   if (folders.count)
-    return arena_text(arena, "; %s is there: set data.path to %s", folders.path[0], above.data.path);
+    return arena_text(arena, "; %s is there: name %s by --data (data.path)", folders.path[0], above.data.path);
   if (found && is_of_another(found, split))
     return arena_text(arena, "; %s is of another split: set data.split to that, or fetch this one's", found);
-  if (found) return arena_text(arena, "; %s holds some: set data.path to it", found);
+  if (found) return arena_text(arena, "; %s holds some: name it by --data (data.path)", found);
   const struct magic *magic = find_folder(arena, root, 3, is_foreign, &file) ? magic_of(file) : NULL;
   return magic ? arena_text(arena, "; %s is %s: %s", file, magic->name, foreign_advice(magic, arena)) : "";
 }
@@ -207,13 +207,15 @@ static bool refuse_empty(const struct listing *listing, const struct options *op
                    all ? "train, val or test" : split_names[split], hint(listing->arena, options, split));
 }
 
+/* However it was named. */
+#define WANTED "--data (data.path) must name a folder of %s volumes, or a file of them"
+
 static bool refuse_file(const char *path, struct arena *arena, struct error *error) {
   const struct magic *magic = magic_of(path);
   if (magic) return fail_file(error, "%s is %s; %s", path, magic->name, foreign_advice(magic, arena));
   if (access(path, F_OK))
-    return fail_file(error, "cannot open %s: %s; data.path must name a folder of %s volumes, or a file", path, strerror(errno),
-                     format_endings(arena));
-  return fail_file(error, "%s is not a folder; data.path must name a folder of %s volumes", path, format_endings(arena));
+    return fail_file(error, "cannot open %s: %s; " WANTED, path, strerror(errno), format_endings(arena));
+  return fail_file(error, "%s is neither a folder nor a volume; " WANTED, path, format_endings(arena));
 }
 
 bool listing_has_folds(const struct options *options) {
@@ -224,7 +226,7 @@ bool listing_make(struct listing *listing, const struct options *options, struct
   const char *root = options->data.path;
   unsigned split = listing_has_folds(options) ? SPLIT_TRAIN : options->data.split;
   bool any = false, all = options->data.split == SPLIT_ALL || options->data.patient_split;
-  if (!*root) return fail(error, "no data: data.path is empty; give --data FOLDER or set it in the scene");
+  if (!*root) return fail(error, "no data were named; " WANTED, format_endings(listing->arena));
   if (!folder_is_there(root) && format_of(root)) {
     listing->entries = 1;
     names_add(listing->arena, &listing->names, root);
