@@ -58,6 +58,10 @@ child=$!
 await tells others/search.jsonl point 1
 kill -9 $child
 wait $child 2>/dev/null
+# what stops by --seconds keeps its seconds since the last validation
+"$l2sr" "$@" --set search.trials=1 --seconds 1 >out 2>err
+tried=$((tried + 1))
+grep -q '"kind":"cut","trial":1,"seconds":' others/search.jsonl || complain "a trial that the end of the search cut does not keep its seconds"
 run "a trial that is late" "$l2sr" "$@" --set search.trials=1 --set search.limit=1
 run "trials that fail" "$l2sr" "$@" --set search.trials=3
 tried=$((tried + 1))
@@ -93,7 +97,9 @@ refuse 2 'the space is empty; name keys and their ranges' search empty --output 
 refuse 2 'train.output is empty' search space
 refuse 2 '--device names one' search space --output other --device 0
 refuse 2 "--devices has 'x'" search space --output other --devices x
+refuse 1 'cannot open nowhere: No such file or directory; --data (data.path) must name' search space --output other --data nowhere
+refuse 1 'learn.reconstructor: cannot open none.h5' search space --output other --set train.method=l2s --set learn.reconstructor=none.h5
+refuse 2 'there is no scene nofile.yaml: it is neither here nor in ' search nofile.yaml
 tried=$((tried + 1))
-"$l2sr" search space --output other --data nowhere >out 2>err
-[ $? = 1 ] && grep -q "^l2sr: the scene's own values cannot be trained: .*cannot open nowhere" err || complain "data that are not there: status and text"
+[ ! -e other ] || complain "what is refused leaves a folder"
 finish

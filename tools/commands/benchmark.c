@@ -585,12 +585,13 @@ static void run_queue(struct suite *suite) {
     for (size_t i = 0; i < suite->cells; i++) {
       struct cell *cell = &suite->cell[i];
       if (!runs(cell)) continue;
-      if (job_ended(&cell->job))
-        follow(suite, cell);
-      else if (late) {
-        job_stop(&cell->job);
+      if (!job_ended(&cell->job)) {
+        if (late) job_stop(&cell->job);
+      } else if (cell->job.asked > 0 && cell->job.status) {
         note_part(suite, cell);
         cell->state = CELL_WAITS;
+      } else {
+        follow(suite, cell);
       }
       busy |= runs(cell);
     }

@@ -9,10 +9,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { STOP_NAPS = 600 /* of 5 ms, until a process is killed that does not end */ };
+enum { STOP_SECONDS = 3 /* until a process is killed that does not end */ };
 
 void job_add(struct job *job, const char *word) {
   REQUIRE(job->words < JOB_WORDS, "a command of more than %d words", JOB_WORDS);
@@ -40,15 +39,16 @@ bool job_start(struct job *job, struct error *error) {
   if (!job->process) become(job, log, own);
   close(log);
   job->began = clock_seconds();
+  job->asked = 0;
   if (job->process > 0) return true;
   job->process = 0;
   return fail(error, "cannot start a process: %s", strerror(errno));
 }
 
-static bool has_ended(struct job *job, int options) {
+bool job_ended(struct job *job) {
   int status;
   pid_t ended = job->process;
-  while (ended && (ended = waitpid(job->process, &status, options)) < 0 && errno == EINTR) continue;
+  while (ended && (ended = waitpid(job->process, &status, WNOHANG)) < 0 && errno == EINTR) continue;
   if (!ended) return !job->process;
   job->status = ended < 0 ? 127 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   job->seconds = clock_seconds() - job->began;
@@ -56,19 +56,13 @@ static bool has_ended(struct job *job, int options) {
   return true;
 }
 
-bool job_ended(struct job *job) {
-  return has_ended(job, WNOHANG);
-}
-
 /* It is asked first, so that it removes what it has half written. */
 void job_stop(struct job *job) {
-  static const struct timespec nap = {.tv_nsec = 5000000};
   if (!job->process) return;
-  kill(job->process, SIGTERM);
-  for (int i = 0; i < STOP_NAPS && !has_ended(job, WNOHANG); i++) nanosleep(&nap, NULL);
-  if (!job->process) return;
-  kill(job->process, SIGKILL);
-  has_ended(job, 0);
+  if (!job->asked && !kill(job->process, SIGTERM))
+    job->asked = clock_seconds();
+  else if (clock_seconds() - job->asked >= STOP_SECONDS)
+    kill(job->process, SIGKILL);
 }
 
 const char *job_last_line(const struct job *job, struct arena *arena) {

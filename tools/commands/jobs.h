@@ -18,6 +18,7 @@ struct job {
   const char *log; /* standard output and error are appended to it */
   pid_t process;   /* 0: it does not run */
   double began, seconds;
+  double asked; /* when it was asked to end; 0: never */
   int status; /* once it has ended: 0, the exit status, or 128 and the signal */
 };
 
@@ -25,7 +26,8 @@ void job_add(struct job *job, const char *word);
 bool job_start(struct job *job, struct error *error);
 /* Whether it has ended; does not wait. */
 bool job_ended(struct job *job);
-void job_stop(struct job *job); /* and waits for its end, at most 3 seconds; then it is killed */
+/* Asks it to end, and does not wait; called again 3 seconds later, or after that, kills it. */
+void job_stop(struct job *job);
 /* The last line of its log that says something; "": there is none. */
 const char *job_last_line(const struct job *job, struct arena *arena);
 

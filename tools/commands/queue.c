@@ -42,11 +42,13 @@ static void look(const struct queue_feed *feed, struct slot *slot, size_t slots)
     struct slot *one = &slot[i];
     if (!one->own) continue;
     bool ended = job_ended(one->process);
-    if (!ended && feed->watch && !feed->watch(one->own, clock_seconds() - one->process->began, feed->context)) {
+    if (ended)
+      end(feed, one);
+    else if (one->own->stopped ||
+             (feed->watch && !feed->watch(one->own, clock_seconds() - one->process->began, feed->context))) {
+      one->own->stopped = true;
       job_stop(one->process);
-      one->own->stopped = ended = true;
     }
-    if (ended) end(feed, one);
   }
 }
 

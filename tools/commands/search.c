@@ -3,6 +3,8 @@
 #include "engine/base/log.h"
 #include "engine/base/text.h"
 #include "engine/files/part.h"
+#include "engine/files/store.h"
+#include "systems/data/listing.h"
 #include "systems/methods/start.h"
 #include "tools/commands/command.h"
 #include "tools/commands/jobs.h"
@@ -231,7 +233,10 @@ static void end_trial(struct queue_job *job, double seconds, void *context) {
   const char *why = NULL;
   running->now = running->before + seconds;
   look(search, running);
-  if (job->stopped && running->end == TRIAL_RUNS) return;
+  if (job->stopped && running->end == TRIAL_RUNS) {
+    trials_cut(&search->trials, trial, running->now);
+    return;
+  }
   if (job->failed) {
     struct job told = {.log = job->log};
     why = job_last_line(&told, search->call->arena);
@@ -315,6 +320,19 @@ static bool finish(struct search *search, struct error *error) {
   return true;
 }
 
+/* What every trial needs, before a folder is made. */
+static bool check_files(const struct search *search, struct error *error) {
+  struct options options = *search->options;
+  struct listing listing = {.arena = search->call->arena};
+  const char *reconstructor = start_checkpoint(&options);
+  struct store *store = NULL;
+  options.data.split = SPLIT_TRAIN;
+  if (!start_check(&options, error) || !listing_make(&listing, &options, error)) return false;
+  bool good = !reconstructor || store_open(&store, reconstructor, error);
+  store_close(store);
+  return good || fail_in(error, *options.learn.reconstructor ? "learn.reconstructor" : "alternate.start");
+}
+
 static bool serve(struct search *search, const size_t *devices, size_t count, uint32_t each,
                   struct error *error) {
   const char *journal = arena_text(search->call->arena, "%s/search.jsonl", search->folder);
@@ -345,6 +363,7 @@ static bool run_search(struct call *call, struct error *error) {
   if (call_flag(call, "device"))
     return fail_usage(error, "--device names one, and a search takes several; name it by --devices");
   if (!space_read(&search->space, search->options, call->arena, error) || !check_trains(search, error) ||
+      !check_files(search, error) ||
       !call_number(call, "jobs", 1, 64, &each, error) ||
       !call_number(call, "seconds", 1, 100000000, &seconds, error) ||
       !devices_read(call_flag(call, "devices"), place, &count, error))

@@ -130,6 +130,7 @@ static bool see_more(struct trials *trials, const char *kind, const json_t *line
     add_point(trials, trial, &point);
     return true;
   }
+  if (!strcmp(kind, "cut")) return (trial->seconds = point.seconds, true);
   const char *state = json_string_value(json_object_get(line, "state"));
   for (int s = 0; state && s < TRIAL_STATES; s++)
     if (!strcmp(trial_states[s], state)) trial->state = s;
@@ -206,6 +207,12 @@ void trials_point(struct trials *trials, struct trial *trial, const struct trial
           point->seconds, point->at);
   json_number(trials->journal, point->score);
   fprintf(trials->journal, "}\n");
+  fflush(trials->journal);
+}
+
+void trials_cut(struct trials *trials, struct trial *trial, double seconds) {
+  trial->seconds = seconds;
+  fprintf(trials->journal, "{\"kind\":\"cut\",\"trial\":%zu,\"seconds\":%.3f}\n", trial->number, seconds);
   fflush(trials->journal);
 }
 

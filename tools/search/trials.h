@@ -46,6 +46,8 @@ bool trials_close(struct trials *trials, const char *path, struct error *error);
 /* Begins the next one, which has these values [ranges]. */
 struct trial *trials_begin(struct trials *trials, const char *const *value, size_t again, size_t seed);
 void trials_point(struct trials *trials, struct trial *trial, const struct trial_point *point);
+/* It runs no more, is not at its end, and goes on when the search does. */
+void trials_cut(struct trials *trials, struct trial *trial, double seconds);
 void trials_end(struct trials *trials, struct trial *trial, enum trial_state state, double seconds,
                 const char *why);
 
