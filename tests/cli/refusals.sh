@@ -100,10 +100,10 @@ mkdir empty other
 echo text >other/README
 refuse 1 'cannot open nowhere: No such file or directory' evaluate scene --data nowhere
 refuse 1 'nowhere: No such file' inspect nowhere
-refuse 1 'data.path is empty' evaluate scene --set data.path=
+refuse 1 'no data were named; --data (data.path) must name' evaluate scene --set data.path=
 refuse_data 'no .h5 file in empty (0 other files)' empty
 refuse_data 'no .h5 file in other (1 other file)' other
-refuse 1 'README is not a folder' evaluate scene --data other/README
+refuse 1 'README is neither a folder nor a volume' evaluate scene --data other/README
 refuse 1 'README has no HDF5 signature' inspect other/README
 
 # broken NAME: a folder NAME with the file NAME/a.h5, which the caller then spoils
@@ -499,6 +499,7 @@ refuse 2 'bench step takes no --figure, which roofline does' bench step --figure
 refuse 2 "--figure is 'a.gif'; its name ends in .pdf, .svg or .png" bench roofline policy --figure a.gif
 refuse 2 'bench roofline prints every kernel: it takes no --profile' bench roofline --profile
 refuse 2 "bench roofline takes no bench 'train'" bench roofline train
+refuse 2 "bench roofline has no work 'nonsense', and there is no such scene; works are network, policy, learn and step" bench roofline nonsense
 refuse 1 'cannot write missing/trace.json: No such file or directory' bench step --size 32 --slices 1 --trace missing/trace.json
 refuse 1 'cannot write missing/a.svg: No such file or directory' bench roofline step --figure missing/a.svg
 refuse 1 'cannot write data: it is a folder; name a file' bench step --size 32 --slices 1 --trace data
@@ -542,6 +543,8 @@ echo kept >file
 refuse 1 'file is not a folder' evaluate scene --output file
 refuse 1 'cannot make folder file/below: Not a directory; name another place for the output' evaluate scene --output file/below
 refuse 1 'file' phantom file --train 1
+refuse 1 'data/test/file1000006.h5 is there already, with k-space or images of another size' phantom data --train 1 --val 0 --test 1 --slices 3 \
+  --size 40 --rows 80 --columns 46
 tried=$((tried + 1))
 [ "$(cat file)" = kept ] || complain 'a file in place of the output folder was changed'
 mkdir -p taken/results.h5 halfway/slices.csv

@@ -355,8 +355,13 @@ says err 'no sums were measured'
 expect 2 bench scaling
 says err 'bench scaling reads what was measured'
 sed 's/"ranks":2,//' update.json >alone.json
+expect 2 bench scaling sums.json update.json --cards 6
+says err '--cards is 6; it must be 1, 2, 4 ... 128'
+echo '{"name":"other"}' >other.json
+expect 2 bench scaling sums.json update.json other.json
+says err 'other.json: a line is of no bench'
 expect 2 bench scaling sums.json alone.json
-says err 'bench learn was measured by one rank'
+says err 'alone.json: bench learn was measured by one rank'
 expect 2 bench sums --size 64
 says err 'bench sums takes no --size'
 expect 2 bench step --cards 4

@@ -85,7 +85,7 @@ static bool see_update(struct scaling *scaling, const json_t *line, const char *
 static bool see_line(const json_t *line, void *context, struct error *error) {
   struct scaling *scaling = context;
   const char *bench = json_string_value(json_object_get(line, "bench"));
-  if (!bench) return true;
+  if (!bench) return fail_usage(error, "a line is of no bench; give what `l2sr bench sums --json` and `l2sr bench learn --json` print");
   if (scaling->sums == MEASURED_MOST || scaling->updates == MEASURED_MOST)
     return fail_usage(error, "more than %d lines of sums or updates; give fewer files", MEASURED_MOST);
   if (!strcmp(bench, "sums")) return see_sum(scaling, line, error);
@@ -271,7 +271,10 @@ bool bench_scaling(struct call *call, struct error *error) {
       !call_number(call, "goal", 1, 100, &goal, error))
     return false;
   for (int i = 1; i < call->operand_count; i++)
-    if (!json_lines(call->operand[i], false, see_line, scaling, error)) return false;
+    if (!json_lines(call->operand[i], false, see_line, scaling, error))
+      return strstr(error->text, call->operand[i]) ? false : fail_in(error, "%s", call->operand[i]);
+  if (scaling->cards & (scaling->cards - 1))
+    return fail_usage(error, "--cards is %u; it must be 1, 2, 4 ... %d, as ranks are: sums are taken two by two", scaling->cards, CARDS_MOST);
   if (!find_links(scaling, 1e9 / 8 * network, 1e-6 * latency, error)) return false;
   struct tabular table = table_of(scaling);
   if (folder && !write_files(scaling, &table, folder, error)) return false;

@@ -389,6 +389,8 @@ static bool take_roofline(struct call *call, struct error *error) {
   if (bench && !bench->rooflines)
     return fail_usage(error, "bench roofline takes no bench '%s'; it takes network, policy, learn and step", word);
   call->operand[0] = "network";
+  if (*word && !bench && !scene_find(call->arena, word, call_scenes(call->arena), error))
+    return fail_usage(error, "bench roofline has no work '%s', and there is no such scene; works are network, policy, learn and step", word);
   if (bench) memmove(call->operand, call->operand + 1, sizeof *call->operand * (size_t)--call->operand_count);
   return roofline_check(call, error);
 }
