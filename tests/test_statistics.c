@@ -34,6 +34,15 @@ static void pairs_have_mean_interval_and_fraction(void **state) {
   assert_near(pairs.low, 3 - 1.9632432, 1e-6);
   assert_near(pairs.high, 3 + 1.9632432, 1e-6);
   assert_near(pairs.better, 1, 1e-12);
+  statistics_cut(&pairs, 0);
+  assert_near(pairs.high, 3 + 1.9632432, 1e-6);
+  statistics_cut(&pairs, 1.5);
+  assert_near(pairs.low, 3 - 1.9632432, 1e-6);
+  assert_near(pairs.high, 1.5, 0);
+  pairs = statistics_paired((const double[]){-0.5, 0.5}, 2);
+  statistics_cut(&pairs, 1);
+  assert_near(pairs.low, -1, 0);
+  assert_near(pairs.high, 1, 0);
   assert_near(statistics_paired(mixed, 4).better, 0.625, 1e-12); /* two, and half of a tie */
   pairs = statistics_paired(difference, 1);
   assert_true(isnan(pairs.low) && isnan(pairs.high));

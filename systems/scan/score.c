@@ -4,13 +4,13 @@
 
 const struct metric metric_list[METRICS] = {
 #define X(name, sign, scales, system, title, unit, digits)                                                   \
-  {#name, ENV_##name, ROLLOUT_##name, sign, scales, &system_##system, title, unit, digits},
+  {#name, ENV_##name, ROLLOUT_##name, sign, scales, &system_##system, title, unit, digits, 0},
     METRIC_ROWS(X)
 #undef X
-#define Y(place, name, sign, title)                                                                          \
-  [place] = {name, ENV_log_likelihood, ROLLOUT_log_likelihood, sign, true, &system_score_classes, title, "", 4}
-        Y(METRIC_CROSS_ENTROPY, "cross_entropy", -1, "Cross-entropy"),
-    Y(METRIC_ACCURACY, "accuracy", 1, "Accuracy"), Y(METRIC_AUC, "auc", 1, "AUC"),
+#define Y(place, name, sign, title, most)                                                                          \
+  [place] = {name, ENV_log_likelihood, ROLLOUT_log_likelihood, sign, true, &system_score_classes, title, "", 4, most}
+        Y(METRIC_CROSS_ENTROPY, "cross_entropy", -1, "Cross-entropy", 0),
+    Y(METRIC_ACCURACY, "accuracy", 1, "Accuracy", 1), Y(METRIC_AUC, "auc", 1, "AUC", 1),
 #undef Y
 };
 

@@ -41,6 +41,7 @@ struct metric {
   const struct system *system;
   const char *title, *unit;
   int digits;
+  double most; /* of a difference, which is -most at least; 0: without end */
 };
 extern const struct metric metric_list[METRICS];
 double metric_scale(const struct options *options); /* the scale of the scene's reward */

@@ -34,6 +34,7 @@ static struct statistics_pairs compare(const struct evaluation *evaluation, cons
   add_slices(evaluation, baseline, metric, -metric_list[metric].sign, difference);
   struct statistics_pairs pairs = statistics_grouped(difference, clusters->of, slices, clusters->count, room);
   for (size_t i = 0; run->holds[metric] && i < slices; i++) pairs.missing -= !run->holds[metric][i];
+  statistics_cut(&pairs, metric_list[metric].most);
   arena_close(arena);
   return pairs;
 }

@@ -219,6 +219,8 @@ static void put_pair(struct report *report, const struct tabular *table, size_t 
                               others = trainings_of(report, baseline, value, metric, room);
   struct statistics_pairs both = statistics_crossed(&patients, &own, &others), *tells = &both;
   if (isnan(both.low)) tells = &patients;
+  statistics_cut(&patients, metric_list[metric].most);
+  statistics_cut(&both, metric_list[metric].most);
   int shown = metric_list[metric].digits, digits = shown < 0 ? shown - 1 : shown + 1;
   tabular_text(table, row, 0, family->name);
   tabular_number(table, row, 1, (double)family->count, 0);

@@ -72,6 +72,12 @@ struct statistics_pairs statistics_paired(const double *difference, size_t count
   return pairs;
 }
 
+void statistics_cut(struct statistics_pairs *pairs, double most) {
+  if (!(most > 0) || isnan(pairs->low)) return;
+  pairs->low = fmax(pairs->low, -most);
+  pairs->high = fmin(pairs->high, most);
+}
+
 struct statistics_pairs statistics_grouped(const double *difference, const unsigned *group, size_t count,
                                            size_t groups, double *room) {
   double *sum = room, *number = room + groups;

@@ -21,6 +21,9 @@ struct statistics_pairs {
 };
 struct statistics_pairs statistics_paired(const double *difference, size_t count);
 
+/* Cuts the interval to -most ... most, beyond which no difference is; most 0: there is none such. */
+void statistics_cut(struct statistics_pairs *pairs, double most);
+
 /* Compares over groups: the pairs are the means of differences of equal group[i], below `groups`; `missing`
  * counts differences. `room` takes 2 * groups numbers. */
 struct statistics_pairs statistics_grouped(const double *difference, const unsigned *group, size_t count,

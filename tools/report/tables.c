@@ -254,6 +254,8 @@ static void put_pair(struct report *report, const struct tabular *table, size_t 
   struct statistics_pairs slices = statistics_paired(value, units->count);
   struct statistics_pairs patients =
       statistics_grouped(value, units->cluster, units->count, set->clusters.count, room);
+  statistics_cut(&slices, metric_list[metric].most);
+  statistics_cut(&patients, metric_list[metric].most);
   int shown = metric_list[metric].digits, digits = shown < 0 ? shown - 1 : shown + 1;
   tabular_text(table, row, 0, run->method);
   tabular_number(table, row, 1, slices.mean, digits);
