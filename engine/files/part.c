@@ -384,7 +384,11 @@ void folder_unmake(const char *path, size_t there) {
   char part[4096];
   snprintf(part, sizeof part, "%s", path);
   for (size_t length = strlen(part); length > there;) {
-    rmdir(part); /* not where something is in it */
+    int held;
+    struct error ignored;
+    if (!folder_hold(part, &held, &ignored)) return; /* another program has it, and makes its files next */
+    rmdir(part);                                     /* not where something is in it */
+    if (held >= 0) close(held);
     while (length > there && part[length - 1] == '/') length--;
     while (length > there && part[length - 1] != '/') length--;
     part[length] = 0;
