@@ -75,6 +75,7 @@ static void print_line(const struct measured *measured, const struct line *line)
 }
 
 static void print_table(const struct measured *measured, const char *work) {
+  bool cached = false;
   printf("roofline of bench %s on %s: %s GB/s by a copy, %s TFLOP/s by %s\n", work,
          measured->device->facts.name, text_number(1e-9 * measured->rates.bytes, 4).text,
          text_number(1e-12 * measured->rates.operations, 4).text, measured->rates.by);
@@ -85,7 +86,9 @@ static void print_table(const struct measured *measured, const char *work) {
   for (int r = 0; r < measured->profile->rows; r++) {
     struct line line = line_of(measured, r);
     print_line(measured, &line);
+    cached |= line.bytes_share > 1;
   }
+  if (cached) printf("  shares of bytes above 100 %% are of what the device's caches hold: a copy's rate is the memory's\n");
 }
 
 static void print_object(const struct line *line) {
