@@ -453,6 +453,7 @@ size_t hybrid_blocks(size_t height, size_t width); /* blocks of rows of an image
 /* Those of rows.cl, of which the height is any: widths that are products of two factors in 2 to 32 without prime factors
  * over 5, up to 1024. */
 bool rows_fit(size_t height, size_t width);
+size_t rows_local(size_t width); /* bytes of local memory that a kernel declares: up to 41 KiB */
 size_t rows_lines(size_t width); /* lines that a work-group takes at a time */
 /* Those of total.cl, and the bytes of local memory that it declares for them. */
 enum { TOTAL_GROUP = 512 };

@@ -37,6 +37,12 @@ bool rows_fit(size_t height, size_t width) {
   return height && rows_large(width);
 }
 
+/* Two planes of LINES lines of PITCH floats, and a phase a column, as kernels/rows.cl declares them. */
+size_t rows_local(size_t width) {
+  size_t large = rows_large(width);
+  return large ? 8 * (rows_lines(width) * (large * (width / large + 1) + 1) + width) : 0;
+}
+
 size_t rows_lines(size_t width) {
   return (width > 512 ? 128 : 256) / rows_large(width);
 }

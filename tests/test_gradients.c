@@ -1276,13 +1276,31 @@ static void test_blocked(void **state) {
   check_graph(*state, build_step_shared, 2, 5, 7);
 }
 
+static void local_memory_is_compared_with_the_devices(void **state) {
+  struct device *device = *state;
+  struct bench bench = {.device = device, .arena = arena_open()};
+  const struct kernel_setup setup = {32, 32, false, ""};
+  const cl_ulong declared = device->facts.declared;
+  struct error error;
+  assert_int_equal(rows_local(1024), 8 * (4 * (32 * 33 + 1) + 1024));
+  assert_good(kernels_open(&bench.kernels, device, &kernel_table, &setup, &error), &error);
+  const struct graph_setup plan = {device, bench.kernels, BATCH, true, true, NULL};
+  graph_open(&bench.graph);
+  build_rows(bench.graph, graph_input(bench.graph, "input", 2, 1, 32));
+  device->facts.declared = 64;
+  assert_false(graph_plan(bench.graph, &plan, &error));
+  device->facts.declared = declared;
+  assert_holds(error.text, "bytes of local memory for lines of 32 columns, and a kernel of");
+  close_bench(&bench);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_operations),     cmocka_unit_test(test_adjoints),
       cmocka_unit_test(test_cancelled_bias), cmocka_unit_test(test_actions),
       cmocka_unit_test(test_clamped),        cmocka_unit_test(test_constant),
       cmocka_unit_test(test_no_magnitude),   cmocka_unit_test(test_part_of_batch),
-      cmocka_unit_test(test_blocked),
+      cmocka_unit_test(test_blocked),        cmocka_unit_test(local_memory_is_compared_with_the_devices),
   };
   return cmocka_run_group_tests_name("gradients", tests, support_open_transforms, support_close_transforms);
 }

@@ -272,7 +272,10 @@ static bool shape_rows(struct graph *graph, tensor out, struct error *error) {
 
 static bool open_rows(struct graph *graph, tensor out, struct error *error) {
   const struct node *node = graph_node(graph, out);
-  size_t own = kernels_width(graph->kernels);
+  size_t own = kernels_width(graph->kernels), local = rows_local(own);
+  if (local > graph->device->facts.declared)
+    return fail(error, "'%s' takes %zu bytes of local memory for lines of %zu columns, and a kernel of %s may have %llu; name another device, or "
+                "fewer columns (data.size)", node->name, local, own, graph->device->facts.name, (unsigned long long)graph->device->facts.declared);
   return (own == columns(node) && rows_fit(1, own)) ||
          fail(error, "'%s' is of %d columns, the kernels are of %zu; both must be one product of two factors in 2 to 32",
               node->name, node->shape.width, own);

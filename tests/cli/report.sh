@@ -262,8 +262,8 @@ refuse 1 'pipe.h5 is not a file' report pipe.h5
 refuse 1 'holds no results of l2sr evaluate' report run/policy_1/last.h5
 refuse 2 'results/zero/results.h5 is given twice' report results results/zero
 refuse 1 'file is not a folder' report results --output file
-refuse 1 'cannot finish taken/report.html' report results --output taken
-refuse 1 'cannot finish blocked/histogram_1.pdf' report rule --output blocked --figures pdf
+refuse 1 'cannot write taken/report.html: it is a folder; name a file' report results --output taken
+refuse 1 'cannot write blocked/histogram_1.pdf: it is a folder; name a file' report rule --output blocked --figures pdf
 refuse 2 "--figures is 'jpg'; it must be pdf, svg or png" report results --figures jpg
 refuse 1 '--slices names row 0, of which no results hold images; evaluate again with --set evaluate.keep=[0]' \
   report results --slices 0 --output none
