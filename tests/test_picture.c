@@ -235,7 +235,7 @@ static void test_unwritable_path_leaves_nothing(void **state) {
   assert_good(mkdir(support_path(&folder, "sheet.png"), 0777) == 0, &error);
   size_t before = support_count(folder.path);
   assert_false(save("sheet.png", &scene.sheet, &error));
-  assert_holds(error.text, "cannot finish");
+  assert_holds(error.text, "it is a folder; name a file");
   assert_int_equal(support_count(folder.path), before);
 }
 
