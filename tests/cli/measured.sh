@@ -45,6 +45,8 @@ refuse 2 '--noise draws how noise comes through least squares; set reconstruct.m
 refuse 2 '--noise knows scans of lines that have an action each' render scene --noise $sense --set acquisition.geometry=points
 refuse 2 'coils.sets is 2, and coils.maps file, whose dataset sensitivity_maps is one set; set coils.maps to prescan' \
   evaluate scene --set coils.maps=file --set coils.sets=2
+refuse 2 'coils.sets is 2, and varnet.sense maps: the variational network makes one image, which coils see through one set' \
+  train scene --quiet --output none --method reconstructor --set coils.maps=prescan --set coils.sets=2 --set reconstruct.method=varnet --set varnet.sense=maps
 refuse 2 '--noise knows one set of maps, and coils.sets is 2' render scene --noise $sense --set coils.sets=2
 run "PG-MRI" "$l2sr" train scene --output pgmri --set train.method=pgmri --set reward.form=dense --set reward.scale=1 \
   --set learn.reconstructor=lines/reconstructor/best.h5 --set pgmri.epochs=1 --set pgmri.trajectories=2

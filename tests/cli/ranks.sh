@@ -12,17 +12,18 @@ mpirun --version | grep -q 'Open MPI' || starts=mpirun
 [ "$(id -u)" != 0 ] || [ "$starts" = mpirun ] || starts="$starts --allow-run-as-root"
 
 cat >scene.yaml <<'Y'
-data: {size: 32, path: data}
+data: {size: 32, path: data, label: lesion}
 acquisition: {acceleration: [8], horizon: [long]}
 network: {channels: 2, pools: 1}
 policy: {channels: 2, pools: 1, hidden: 8}
 world: {envs: 4}
 train: {epochs: 2, batch: 5, log_every: 2}
+classifier: {channels: 2, pools: 2, hidden: 8}
 learn: {scans: 12, steps: 72, validations: 1, log_every: 1}
 pgmri: {batch: 3, accumulation: 1, trajectories: 2, epochs: 1, log_every: 1} # of 8 shards 3 have a slice, the last two of 4 ranks none
 alternate: {rounds: 1}
 Y
-run "phantom" "$l2sr" phantom data --train 2 --val 1 --test 0 --slices 4 --size 32 --rows 32 --columns 32
+run "phantom" "$l2sr" phantom data --train 2 --val 1 --test 0 --slices 4 --size 32 --rows 32 --columns 32 --lesions 1
 
 # numbers FOLDER: the log without its times, parameters' digests among it
 numbers() { sed 's/,"[a-z]*_per_second.*//' "$1/log.jsonl"; }
@@ -75,6 +76,7 @@ says err 'gradients of 4 ranks are summed through host memory (rank 0: '
 same pgmri policy_1 2 4
 same lbcs mask_1 2
 same suno masks_1 2
+same classifier classifier_1 2
 no_part "trainings"
 
 # summed as they come: other digests, and much the same numbers; cards that do not read each other's memory

@@ -14,6 +14,7 @@ train: {method: classifier, epochs: 2, batch: 6, accelerations: [1, 4], initial_
 learn: {steps: 112, scans: 8, validations: 1}
 pgmri: {epochs: 1, batch: 2, trajectories: 2, accumulation: 1}
 lbcs: {slices: 2, candidates: 3}
+ddqn: {steps: 112, scans: 8, replay: 112, first: 56, batch: 4}
 sampler: {candidates: 2}
 evaluate: {metrics: [cross_entropy, accuracy, auc, ssim], curves: false}
 Y
@@ -53,9 +54,19 @@ tried=$((tried + 1))
 
 # ---- what is rewarded by it ---------------------------------------------------------------------------------
 
-for method in l2s pgmri lbcs; do
+for method in l2s pgmri lbcs ddqn; do
   # shellcheck disable=SC2086
   run "$method" "$l2sr" train scene $by --method $method --output $method --set reward.metric=log_likelihood
+done
+# shellcheck disable=SC2086
+run "PPO" "$l2sr" train scene $by --method l2s --output ppo --set reward.metric=log_likelihood --set learn.algorithm=ppo
+# shellcheck disable=SC2086
+run "SUNO" "$l2sr" train scene $by --method suno --output suno --set reward.metric=log_likelihood --set reconstruct.method=auto \
+  --set network.channels=2 --set network.pools=2
+for policy in ddqn/policy_1 ppo/policy_1 suno/masks_1; do # their scans get the rewards that evaluate counts
+  tried=$((tried + 1))
+  grep '"kind":"validation"' $policy/log.jsonl | grep -q '"metric":"log_likelihood","score":-0\.[0-9]' ||
+    { cp $policy/log.jsonl out; complain "$policy: no validation has a log-likelihood below 0"; }
 done
 run "whose reward it was" h5dump -a origin_classifier l2s/policy_1/last.h5
 what='its policy'
