@@ -4,7 +4,6 @@
 #include "engine/base/text.h"
 #include "engine/device/fft.h"
 #include "engine/device/room.h"
-#include "engine/device/trace_file.h"
 #include "engine/files/probe.h"
 #include "systems/data/format.h"
 #include "engine/files/scene.h"
@@ -254,7 +253,7 @@ static void interrupted(int signal) {
                         "checkpoint\n";
   const char *text = goes_on ? training : plain;
   while (!pthread_equal(pthread_self(), first_thread)) pthread_kill(first_thread, signal), pause();
-  trace_file_rescue();
+  call_rescue_trace();
   store_abandon_all();
   if (!ranks_tell_ended() && write(STDERR_FILENO, text, strlen(text)) < 0) _exit(128 + signal);
   _exit(128 + signal);

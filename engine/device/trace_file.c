@@ -17,6 +17,7 @@ struct trace_file {
   struct text_file file;
   double began, ahead; /* of clock_seconds; what the device's clock is ahead of it */
   uint64_t written, left_out;
+  volatile bool ended; /* its last bytes are written */
   char text[1 << 16]; /* of spans that the file does not have yet */
   volatile size_t flushed,
       whole; /* bytes: in the file; of whole spans, of which those not in the file are the first of `text` */
@@ -24,7 +25,6 @@ struct trace_file {
 
 enum { TEXT_FLUSHED = 1 << 15 }; /* a span is shorter than what is left then */
 static const char trace_end[] = "\n]}\n";
-static struct trace_file *volatile open_trace; /* a signal's handler has no other way to it */
 
 /* A span is whole. A signal may come between any two steps: until `flushed` is set, the same bytes are
  * written once more. */
@@ -45,9 +45,8 @@ static bool write_all(const struct trace_file *trace, const char *text, size_t b
   return true;
 }
 
-bool trace_file_rescue(void) {
-  struct trace_file *trace = open_trace;
-  if (!trace) return false;
+bool trace_file_rescue(struct trace_file *trace) {
+  if (trace->ended) return false;
   int file = fileno(trace->file.file);
   size_t end = trace->whole + sizeof trace_end - 1;
   if (!write_all(trace, trace->text, trace->whole - trace->flushed, trace->flushed) ||
@@ -141,7 +140,7 @@ bool trace_file_open(struct trace_file **out, struct device *device, const char 
   name_side(trace, HOST, "host");
   name_side(trace, DEVICE, device->facts.name);
   end_span(trace);
-  *out = open_trace = trace;
+  *out = trace;
   return true;
 }
 
@@ -150,7 +149,7 @@ bool trace_file_close(struct trace_file *trace, struct error *error) {
   device_finish(trace->device, &ignored);
   profile_collect(&trace->profile);
   trace->device->profile = NULL;
-  open_trace = NULL;
+  trace->ended = true;
   fprintf(trace->file.file, trace_end);
   if (trace->left_out)
     log_warning("the trace holds the first %d spans; %llu more are left out", TRACE_MOST,

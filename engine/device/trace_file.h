@@ -15,8 +15,8 @@ bool trace_file_open(struct trace_file **trace, struct device *device, const cha
 /* Writes what is left; after TRACE_MOST spans the rest was left out, and a warning says so. The device has no
  * profile after it. False: the file was not written. */
 bool trace_file_close(struct trace_file *trace, struct error *error);
-/* Of an interrupted program: ends the open trace, if there is one, with the last span that is whole, and lets it take its
- * place. False: there is none, or it cannot be written. Async-signal-safe, on the thread that writes the trace. */
-bool trace_file_rescue(void);
+/* Of an interrupted program: ends the trace with the last span that is whole, and lets it take its place. False: it was
+ * ended before, or cannot be written. Async-signal-safe, on the thread that writes the trace. */
+bool trace_file_rescue(struct trace_file *trace);
 
 #endif

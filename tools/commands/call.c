@@ -46,6 +46,12 @@ static bool open_device(struct call *call, struct device *device, struct error *
   return good;
 }
 
+static struct trace_file *volatile open_trace; /* a signal's handler has no other way to it */
+
+void call_rescue_trace(void) {
+  if (open_trace) trace_file_rescue(open_trace);
+}
+
 /* What has failed is in the trace up to there. */
 static bool work_traced(struct call *call, call_work *work, struct device *device, struct error *error) {
   const char *path = ranks_number(call->ranks) ? NULL : call_flag(call, "trace"); /* of the first rank */
@@ -53,7 +59,9 @@ static bool work_traced(struct call *call, call_work *work, struct device *devic
   struct error later;
   if (!path) return work(call, device, error);
   if (!trace_file_open(&trace, device, path, call->arena, error)) return false;
+  open_trace = trace;
   bool good = work(call, device, error), written = trace_file_close(trace, good ? error : &later);
+  open_trace = NULL;
   return good && written;
 }
 

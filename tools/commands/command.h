@@ -85,5 +85,7 @@ bool call_number(const struct call *call, const char *name, uint32_t low, uint32
  * and closes both again. */
 typedef bool call_work(struct call *call, struct device *device, struct error *error);
 bool call_on_device(struct call *call, call_work *work, struct error *error);
+/* Of an interrupted program: keeps the trace up to there (engine/device/trace_file.h). Async-signal-safe. */
+void call_rescue_trace(void);
 
 #endif
