@@ -509,6 +509,7 @@ refuse 1 'cannot write pipe.mat, a link to pipe: it is a pipe or a device, into 
 if has_full 'a trace into a full device'; then
   refuse 1 'cannot finish /dev/full: No space left on device' bench step --size 32 --slices 1 --quiet --trace /dev/full
 fi
+refuse 2 'bench step takes no --scans, which learn does' bench step --scans 3
 refuse 2 'bench step takes no --train, which network and policy do' bench step --train
 refuse 2 'bench env takes no --profile, which network, policy, train, learn, pgmri and ddqn do' bench env --profile
 refuse 2 'policy.batch is 0 at --batch; it must be 1 to 65536' bench policy --batch 0

@@ -337,10 +337,13 @@ static bool check_own(const struct call *call, struct error *error) {
   static const struct {
     const char *flag, *bench;
   } own[] = {{"bytes", "sums"},      {"cards", "scaling"}, {"network", "scaling"},
-             {"latency", "scaling"}, {"goal", "scaling"},  {"output", "scaling"}};
+             {"latency", "scaling"}, {"goal", "scaling"},  {"output", "scaling"},
+             {"scans", "learn"}};
+  bool roofline = !strcmp(call->operand[0], "roofline") && call->operand_count > 1;
+  const char *name = call->operand[roofline ? 1 : 0];
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-    if (call_flag(call, own[i].flag) && strcmp(call->operand[0], own[i].bench))
-      return fail_usage(error, "bench %s takes no --%s, which %s does", call->operand[0], own[i].flag, own[i].bench);
+    if (call_flag(call, own[i].flag) && strcmp(name, own[i].bench))
+      return fail_usage(error, "bench %s takes no --%s, which %s does", name, own[i].flag, own[i].bench);
   static const char *const taken[] = {"bytes", "cards",   "network", "latency", "goal",  "output", "json", "devices",
                                       "device", "kernels", "plugin",  "trace",   "quiet", "verbose", NULL};
   bool plain = !strcmp(call->operand[0], "sums") || !strcmp(call->operand[0], "scaling");
@@ -438,7 +441,7 @@ static const struct flag flags[] = {
     {"figure", "FILE", NULL, "roofline: draws it too; FILE.pdf, .svg or .png"},
     FLAG_TRACE,
     {"slices", "N", NULL, "number of distinct slices to scan (default: 1024)"},
-    {"scans", "N", "learn.scans", NULL},
+    {"scans", "N", "learn.scans", "learn: scans in a rollout (learn.scans)"},
     {"bytes", "N", NULL, "sums: of one gradient of so many bytes"},
     {"cards", "N", NULL, "scaling: of a host (default 8)"},
     {"network", "N", NULL, "scaling: gigabits a second between hosts, of a host; default: as fast as sums through host memory"},
