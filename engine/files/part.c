@@ -198,6 +198,15 @@ bool part_refuse(const char *doing, const char *path, const char *beside, struct
   return fail_file(error, "cannot %s %s: %s%s", doing, path, reason, help);
 }
 
+bool part_refuse_place(const char *path, const char *place, struct error *error) {
+  char named[2 * PART_PLACE + 16];
+  bool same = !strcmp(path, place);
+  int why = errno;
+  snprintf(named, sizeof named, "%s%s%s", path, same ? "" : ", a link to ", same ? "" : place);
+  errno = why;
+  return part_refuse("write", named, place, error);
+}
+
 /* ---- text files ---------------------------------------------------------------------------------------- */
 
 bool file_create(struct text_file *file, const char *path, struct error *error) {
@@ -210,7 +219,7 @@ bool file_create(struct text_file *file, const char *path, struct error *error) 
   file->file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
   file->unfinished = file->file;
   if (file->file) return true;
-  part_refuse("write", file->path, place, error);
+  part_refuse_place(file->path, place, error);
   if (descriptor < 0) return false;
   close(descriptor);
   part_drop(&file->part);
@@ -336,7 +345,7 @@ bool file_try(const char *path, struct error *error) {
   char place[PART_PLACE];
   bool straight;
   if (!part_place(place, path, &straight, error)) return false;
-  return straight || try_place(place) || part_refuse("write", path, place, error);
+  return straight || try_place(place) || part_refuse_place(path, place, error);
 }
 
 /* Hours of work should not end at a folder that nothing can be written into. */

@@ -43,6 +43,8 @@ bool part_lacks_lock(const char *reason);
 /* "cannot DOING PATH: ..." with errno and what helps on the disk; `beside`: where it was written (NULL: on none).
  * Returns false. */
 bool part_refuse(const char *doing, const char *path, const char *beside, struct error *error);
+/* The same of a place that cannot be written at all, and where the path leads. */
+bool part_refuse_place(const char *path, const char *place, struct error *error);
 
 /* Removes the parts of a folder that nobody writes any more. */
 void parts_clear(const char *folder);

@@ -49,7 +49,7 @@ bool store_create(struct store **out, const char *path, struct error *error) {
   store_start();
   struct store *store = store_new(path);
   if (part_make(&store->part, place, make_hdf5, store) < 0) {
-    part_refuse("write", path, place, error);
+    part_refuse_place(path, place, error);
     store_close(store);
     return false;
   }
