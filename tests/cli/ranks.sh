@@ -104,6 +104,21 @@ tried=$((tried + 1))
 cmp -s scores/slices.csv by_devices/slices.csv || complain "an evaluation by --devices 0,0 writes another slices.csv"
 run "both compared" "$l2sr" compare scores by_2/scores
 
+# The process that started the ranks hands signals on: a trace is whole, and nothing half written is left.
+what="interrupted --devices"
+"$l2sr" train scene --epochs 400 --output stopped --devices 0,0 --trace stopped.json >out 2>err &
+child=$!
+await tells stopped/log.jsonl epoch 1
+kill -s INT $child
+wait $child
+got=$?
+tried=$((tried + 1))
+[ $got = 130 ] || complain "$what: not status 130"
+says err 'interrupted; unfinished files are removed; --resume goes on from the last checkpoint'
+tried=$((tried + 1))
+python3 -c 'import json; assert json.load(open("stopped.json"))["traceEvents"]' 2>err || complain "$what: its trace is no JSON"
+no_part "$what"
+
 # A rank is killed once there is a checkpoint; the launcher's own processes stay.
 what="a rank that is killed"
 tried=$((tried + 1))

@@ -127,10 +127,22 @@ bool ranks_name(const struct ranks *ranks, const char *device, struct error *err
 
 /* ---- starting them ------------------------------------------------------------------------------------- */
 
-/* In the child: the launcher, which ends when this process does. It writes what ranks print into `output`. */
+static volatile pid_t launcher; /* while it runs; else 0 */
+static volatile sig_atomic_t passed;
+
+bool ranks_pass_signal(int signal) {
+  if (!launcher) return false;
+  passed = signal;
+  kill(launcher, signal);
+  return true;
+}
+
+/* In the child: the launcher, which ends when this process does. It writes what ranks print into `output`. A terminal's signals
+ * come to it from its parent, once, for the second would have it kill ranks that still write. */
 static void become(const char *const *line, int output, int broken, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() == parent && dup2(output, STDOUT_FILENO) >= 0) execvp(line[0], (char *const *)line);
+  int nothing = isatty(STDIN_FILENO) ? open("/dev/null", O_RDONLY) : STDIN_FILENO;
+  if (setpgid(0, 0) == 0 && dup2(nothing, STDIN_FILENO) >= 0 && getppid() == parent && dup2(output, STDOUT_FILENO) >= 0) execvp(line[0], (char *const *)line);
   int code = errno;
   _exit(write(broken, &code, sizeof code) == sizeof code ? 127 : 126);
 }
@@ -154,15 +166,18 @@ static void close_end(int *descriptor) {
 /* Ends with the launcher, by its status. Returns errno where it does not start. */
 static int serve(const char *const *line) {
   int output[2] = {-1, -1}, broken[2] = {-1, -1}, code = 0, status = 0;
-  pid_t own = getpid(), launcher = pipe2(output, O_CLOEXEC) || pipe2(broken, O_CLOEXEC) ? -1 : fork();
-  if (launcher < 0) code = errno;
-  if (!launcher) become(line, output[1], broken[1], own);
+  pid_t own = getpid(), process = pipe2(output, O_CLOEXEC) || pipe2(broken, O_CLOEXEC) ? -1 : fork();
+  if (process < 0) code = errno;
+  if (!process) become(line, output[1], broken[1], own);
   close_end(&output[1]), close_end(&broken[1]);
-  bool starts = launcher > 0 && read(broken[0], &code, sizeof code) != sizeof code;
+  bool starts = process > 0 && read(broken[0], &code, sizeof code) != sizeof code;
+  launcher = starts ? process : 0;
   int failed = starts ? pass_on(output[0]) : 0;
   close_end(&output[0]), close_end(&broken[0]);
-  while (launcher > 0 && waitpid(launcher, &status, 0) < 0 && errno == EINTR) continue;
+  while (process > 0 && waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
+  launcher = 0;
   if (!starts) return code;
+  if (passed) exit(128 + passed);
   if (failed) fprintf(stderr, "l2sr: cannot write the results: %s\n", strerror(failed));
   exit(failed ? 1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }

@@ -16,6 +16,9 @@ void ranks_let_first_tell(void);
 /* For a handler of signals: where the launcher ends this rank since another one of this host is gone, says which. False: this
  * process is alone; a rank is ended by its launcher, whose reason is told elsewhere. */
 bool ranks_tell_ended(void);
+/* For a handler of signals: hands it to the ranks that this process has started (ranks_start), which ends when they have, by 128
+ * and the signal. False: it has started none. */
+bool ranks_pass_signal(int signal);
 /* Puts rank, host and device in front of what is refused; returns false. */
 bool ranks_name(const struct ranks *ranks, const char *device, struct error *error);
 
