@@ -31,7 +31,7 @@ static void write_labels(const float label[VECTOR]) {
 static void start(struct run *run) {
   struct error error;
   open_run(run, false);
-  assert_good(minibatch_epoch(&classifying_of(&run->training)->train, 0, &error), &error);
+  assert_good(minibatch_epoch(&fitting_of(&run->training)->train, 0, &error), &error);
 }
 
 /* ---- an update (tests/classifier_vectors.py) ------------------------------------------------------------- */
@@ -50,7 +50,7 @@ static void write_masks(struct run *run, struct store *vector) {
   read_known(vector, "order", STORE_U32, VECTOR, order);
   device_write(&device, world_memory(run->training.train.simulation.world, EPOCH_mask), 0, sizeof masks, masks);
   assert_good(device_finish(&device, &error), &error);
-  for (int i = 0; i < VECTOR; i++) assert_int_equal(classifying_of(&run->training)->train.order.slice[i], order[i]);
+  for (int i = 0; i < VECTOR; i++) assert_int_equal(fitting_of(&run->training)->train.order.slice[i], order[i]);
 }
 
 static void update(struct run *run) {
@@ -78,7 +78,7 @@ static void an_update_is_that_of_the_vector(void **state) {
   write_masks(&run, vector);
   update(&run);
   read_known(vector, "log_likelihood", STORE_F32, VECTOR, expected);
-  double off = largest_difference(read_floats(run.arena, classifying_of(&run.training)->losses, VECTOR), expected, VECTOR);
+  double off = largest_difference(read_floats(run.arena, fitting_of(&run.training)->parts, VECTOR), expected, VECTOR);
   if (off > 2e-5) fail_msg("log-likelihoods are off by %g", off);
   vector_compare_gradients(&run, vector, "gradient", graph);
   store_close(vector);

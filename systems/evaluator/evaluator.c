@@ -3,7 +3,6 @@
 #include "engine/base/round.h"
 #include "systems/evaluator/net_evaluator.h"
 #include "systems/methods/method.h"
-#include "systems/networks/checkpoint.h"
 #include "systems/sampling/geometry.h"
 #include "systems/scan/systems.h"
 
@@ -260,7 +259,9 @@ static bool open_evaluator(struct training *training, struct error *error) {
   evaluator->fitting.sampler = (struct fit_sampler){.graph = policy->graph,
                                                     .optimiser = &evaluator->optimiser,
                                                     .rate = training->options->evaluator.rate,
-                                                    .path = &policy->network.path};
+                                                    .path = &policy->network.path,
+                                                    .facts = network_evaluator.facts,
+                                                    .is = policy_facts(policy)};
   return true;
 }
 
@@ -274,25 +275,12 @@ static void close_evaluator(struct training *training) {
   training_close_policy(training);
 }
 
-static bool write_evaluator(const struct training *training, struct store *store, struct error *error) {
-  return policy_write(&training->policy, store, error) &&
-         checkpoint_write_moments(store, "sampler_optimiser", &evaluator_of(training)->optimiser, error);
-}
-
-static bool read_evaluator(struct training *training, struct store *store, struct error *error) {
-  if (!policy_same(&training->policy, store, error) ||
-      !checkpoint_read_parameters(store, network_evaluator.group, training->policy.graph, error))
-    return false;
-  policy_changed(&training->policy);
-  return checkpoint_read_moments(store, "sampler_optimiser", &evaluator_of(training)->optimiser, error);
-}
-
 static const struct task_network network = {.measure = measure,
                                             .open = open_evaluator,
                                             .close = close_evaluator,
                                             .graph = fit_masks_graph,
-                                            .write = write_evaluator,
-                                            .read = read_evaluator};
+                                            .write = fit_write_masks,
+                                            .read = fit_read_masks};
 
 /* ---- the row ------------------------------------------------------------------------------------------- */
 
@@ -318,29 +306,6 @@ static const struct log_value epoch_values[] = {
          "the squared error of the evaluator's scores, of images and of the truth, mean over columns"},
     [EPOCH_VAL_EVALUATOR + 1] = {NULL, NULL, NULL}};
 
-static const struct log_curve curves[] = {
-    {"loss", "training", .value = EPOCH_LOSS},
-    {"loss", "validation", .validation = true, .value = EPOCH_VAL_LOSS},
-    {"SSIM", "validation", .validation = true, .value = EPOCH_VAL_SSIM},
-    {"squared error of scores", "validation", .validation = true, .value = EPOCH_VAL_EVALUATOR},
-    {.up = NULL}};
-
-static const char *const reads[] = {FIT_READS,
-                                    "train.method",
-                                    "acquisition.geometry",
-                                    "acquisition.padded_left",
-                                    "acquisition.padded_right",
-                                    "acquisition.initial_side",
-                                    "sampler.polynomial_power",
-                                    "sampler.gaussian_width",
-                                    "sampler.mask",
-                                    "train.masks",
-                                    "train.sampler",
-                                    "train.accelerations",
-                                    "train.initial_accelerations",
-                                    "evaluator.",
-                                    NULL};
-
 static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
                   uint32_t rounds, struct error *error) {
   return network_check(&network_evaluator, options, error) &&
@@ -348,8 +313,14 @@ static bool check(struct device *device, const struct options *options, const st
 }
 
 const struct task task_evaluator = {
-    FIT_TASK_BY(fit_begin, fit_note, describe, validate, curves),
-    .reads = reads,
+    FIT_TASK_BY(fit_begin, fit_note, describe, validate, CURVES({"loss", "training", .value = EPOCH_LOSS},
+                                                                {"loss", "validation", .validation = true, .value = EPOCH_VAL_LOSS},
+                                                                {"SSIM", "validation", .validation = true, .value = EPOCH_VAL_SSIM},
+                                                                {"squared error of scores", "validation", .validation = true, .value = EPOCH_VAL_EVALUATOR})),
+    .reads = KEYS(FIT_READS, "train.method", "acquisition.geometry", "acquisition.padded_left",
+                  "acquisition.padded_right", "acquisition.initial_side", "sampler.polynomial_power",
+                  "sampler.gaussian_width", "sampler.mask", "train.masks", "train.sampler", "train.accelerations",
+                  "train.initial_accelerations", "evaluator."),
     .start = "train.start",
     .more = "train.epochs",
     .bytes = sizeof(struct evaluator),

@@ -71,10 +71,17 @@ static size_t batch_of(const struct options *options) {
   return options->train.batch < options->network.batch ? options->train.batch : options->network.batch;
 }
 
-/* Masks are learned where a task has a way through them, or a policy's where it has one that does not change. */
+size_t fit_images_batch(const struct options *options) {
+  return options->train.batch < options->policy.batch ? options->train.batch : options->policy.batch;
+}
+
+/* Masks are learned where a task has a way through them, or a policy's where it has one that does not change. Of a
+ * reconstructor that does not change there are images. */
 bool fit_describe(struct training *training, struct error *error) {
   struct fitting *fitting = fitting_of(training);
-  struct minibatch_setup setup = {.batch = batch_of(training->options),
+  bool images = training->task->networks[1] == &network_fixed_reconstructor;
+  struct minibatch_setup setup = {.batch = (images ? fit_images_batch : batch_of)(training->options),
+                             .images = images,
                              .learns = training->task->facts,
                              .policy = training->task->networks[1] == &network_fixed_policy,
                              .round = training->config.round,
@@ -145,7 +152,7 @@ static bool open_reconstructor(struct training *training, struct error *error) {
                              error);
 }
 
-static struct optimiser_setup optimiser(const struct options *options) {
+struct optimiser_setup fit_optimiser(const struct options *options) {
   struct optimiser_setup setup =
       optimise_defaults((enum optimiser_kind)options->train.optimiser, options->train.rate);
   setup.clip = options->train.clip;
@@ -192,7 +199,7 @@ bool fit_fits(struct device *device, const struct options *options, const char *
 const struct task_network network_learned_reconstructor = {.open = open_reconstructor,
                                                            .close = training_close_reconstructor,
                                                            .graph = training_reconstructor_graph,
-                                                           .optimiser = optimiser,
+                                                           .optimiser = fit_optimiser,
                                                            .origin = origin,
                                                            .write = write_reconstructor,
                                                            .read = read_reconstructor};
@@ -205,6 +212,22 @@ bool fit_measure_masks(struct training *training, struct network_need *need, str
 
 struct graph *fit_masks_graph(const struct training *training) {
   return fitting_of(training)->sampler.graph;
+}
+
+bool fit_write_masks(const struct training *training, struct store *store, struct error *error) {
+  const struct fit_sampler *sampler = &fitting_of(training)->sampler;
+  return facts_write(sampler->facts, &sampler->is, store, error) &&
+         checkpoint_write_parameters(store, "sampler", sampler->graph, error) &&
+         checkpoint_write_moments(store, "sampler_optimiser", sampler->optimiser, error);
+}
+
+bool fit_read_masks(struct training *training, struct store *store, struct error *error) {
+  const struct fit_sampler *sampler = &fitting_of(training)->sampler;
+  if (!facts_same(sampler->facts, &sampler->is, store, error) ||
+      !checkpoint_read_parameters(store, "sampler", sampler->graph, error))
+    return false;
+  if (sampler->path) path_changed(sampler->path);
+  return checkpoint_read_moments(store, "sampler_optimiser", sampler->optimiser, error);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
@@ -221,12 +244,7 @@ static bool open_loss(struct training *training, struct error *error) {
   if (!loss_open(&fitting->loss, training->device, training->train.simulation.kernels,
                  (enum loss_kind)training->options->train.loss, shape.height, shape.width, training->reconstructor.batch, error))
     return false;
-  fitting->parts = device_buffer(training->device, parts_bytes(training), "the losses", error);
-  if (fitting->parts) device_fill(training->device, fitting->parts, 0, parts_bytes(training), 0);
-  fitting->part = arena_try(training->arena, parts_bytes(training));
-  if (fitting->parts && !fitting->part)
-    fail_memory(error, "no host memory for the losses; lower train.log_every");
-  return fitting->parts && fitting->part;
+  return true;
 }
 
 static void count_updates(struct training *training) {
@@ -239,6 +257,17 @@ static void count_updates(struct training *training) {
   training->patience = options->train.early_stopping;
   training->work = (double)slices / (double)training->each;
   training->event_per = training->each;
+}
+
+bool fit_open_epochs(struct training *training, struct error *error) {
+  struct fitting *fitting = fitting_of(training);
+  count_updates(training);
+  if (!minibatch_epoch(&fitting->validation, 0, error) ||
+      !(fitting->parts = device_buffer(training->device, parts_bytes(training), "the losses", error)))
+    return false;
+  device_fill(training->device, fitting->parts, 0, parts_bytes(training), 0);
+  return (fitting->part = arena_try(training->arena, parts_bytes(training))) ||
+         fail_memory(error, "no host memory for the losses; lower train.log_every");
 }
 
 /* Everything is open: a step takes no more. */
@@ -259,12 +288,10 @@ static void warn_of_level(const struct training *training) {
 }
 
 bool fit_open(struct training *training, struct error *error) {
-  struct fitting *fitting = fitting_of(training);
   warn_of_level(training);
   reconstructor_bind(&training->reconstructor, training->train.simulation.world);
   reconstructor_bind(&training->reconstructor, training->validation.simulation.world);
-  count_updates(training);
-  bool good = minibatch_epoch(&fitting->validation, 0, error) && open_loss(training, error);
+  bool good = open_loss(training, error) && fit_open_epochs(training, error);
   if (good) state_memory(training);
   return good;
 }
@@ -314,23 +341,24 @@ static bool refuse_loss(const struct training *training, uint64_t update, double
 }
 
 /* Each rank has those of its own samples, and 0 in place of the others'. */
-static void share_losses(const struct training *training, size_t bytes) {
-  const struct fitting *fitting = training->own;
-  if (ranks_count(training->device->ranks) == 1) return;
-  device_fill(training->device, fitting->parts, 0, bytes, 0);
+bool fit_read_losses(struct training *training, size_t *updates, struct error *error) {
+  struct fitting *fitting = training->own;
+  size_t bytes = sizeof(float) * fitting->pending * training->options->train.batch * fitting->loss.tiles;
+  device_read(training->device, fitting->parts, 0, bytes, fitting->part);
+  if (!device_finish(training->device, error)) return false;
+  if (ranks_count(training->device->ranks) > 1) device_fill(training->device, fitting->parts, 0, bytes, 0);
   ranks_unite(training->device->ranks, fitting->part, bytes);
+  *updates = fitting->pending;
+  fitting->pending = 0;
+  return true;
 }
 
 /* The mean of the updates whose losses have not been read. */
 bool fit_log(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   struct fitting *fitting = training->own;
-  size_t pending = fitting->pending, first;
+  size_t pending, first;
+  if (!fit_read_losses(training, &pending, error)) return false;
   uint64_t start = (training->done - 1) % training->each + 1 - pending;
-  size_t bytes = sizeof(float) * pending * training->options->train.batch * fitting->loss.tiles;
-  device_read(training->device, fitting->parts, 0, bytes, fitting->part);
-  if (!device_finish(training->device, error)) return false;
-  share_losses(training, bytes);
-  fitting->pending = 0;
   for (size_t i = 0; i < pending; i++) {
     size_t count = fit_samples(training, start + i, &first);
     double loss = batch_loss(training, i, count);

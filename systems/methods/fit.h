@@ -22,6 +22,8 @@ enum { EPOCH_VAL_SCORE = EPOCH_VALUES };
 struct fit_sampler {
   struct graph *graph; /* owns its parameters; NULL: there is none */
   struct optimiser *optimiser;
+  const struct fact *facts; /* attributes of its checkpoints, */
+  struct network_facts is;  /* and what it says there */
   double rate;       /* of the first epoch; 0: the reconstructor's */
   struct path *path; /* that takes its parameters over after a step; NULL: the graph has them */
   uint32_t *sample;  /* told the number of the running part's first sample; NULL: nobody asks */
@@ -50,6 +52,7 @@ struct fitting *fitting_of(const struct training *training);
 /* One update on `count` samples of the running epoch (minibatch_epoch) from `first` on; only enqueues. */
 void fit_step(struct training *training, size_t first, size_t count);
 struct rate_schedule fit_rates(const struct options *options);
+struct optimiser_setup fit_optimiser(const struct options *options);
 uint64_t fit_epoch(const struct training *training); /* the running one */
 /* Samples of an update of the epoch; *first is the first one. */
 size_t fit_samples(const struct training *training, uint64_t update, size_t *first);
@@ -67,8 +70,12 @@ extern const struct task_network network_learned_reconstructor;
 struct masks_setup fit_masks_setup(const struct training *training);
 bool fit_measure_masks(struct training *training, struct network_need *need, struct error *error);
 struct graph *fit_masks_graph(const struct training *training);
-/* Of its row; .open, .close, .write and .read are the method's. */
-#define FIT_MASKS_NETWORK .measure = fit_measure_masks, .graph = fit_masks_graph
+/* Attributes, parameters in the group `sampler`, its optimiser's moments in `sampler_optimiser`. */
+bool fit_write_masks(const struct training *training, struct store *store, struct error *error);
+bool fit_read_masks(struct training *training, struct store *store, struct error *error);
+/* Of its row; .open and .close are the method's. */
+#define FIT_MASKS_NETWORK                                                                                    \
+  .measure = fit_measure_masks, .graph = fit_masks_graph, .write = fit_write_masks, .read = fit_read_masks
 /* Masks are learned through the transform of an image, of lines or points. */
 bool fit_check_masks(struct device *device, const struct options *options, const struct acquisition *acquisition,
                      uint32_t rounds, struct error *error);
@@ -103,6 +110,11 @@ struct simulation_plan fit_plan(const struct training *training, const struct sp
 void fit_note(struct training *training, struct lists *lists, const char *stage, struct arena *arena);
 bool fit_load(struct training *training, struct split *split, struct error *error);
 bool fit_open(struct training *training, struct error *error);
+/* Of it what needs no reconstructor that learns: counts the updates, draws the validation's epoch, makes room for losses. */
+bool fit_open_epochs(struct training *training, struct error *error);
+/* Those that have not been read, of all ranks, into fitting->part; and of how many updates they are. */
+bool fit_read_losses(struct training *training, size_t *updates, struct error *error);
+size_t fit_images_batch(const struct options *options); /* samples at a time of what looks at images */
 void fit_close(struct training *training);
 bool fit_begin(struct training *training, uint64_t epoch, struct error *error);
 void training_step(struct training *training); /* the next update of the running epoch */
@@ -137,7 +149,12 @@ enum fit_list {
   FIT_SCORES
 };
 #define FIT_LISTS FIT_LISTS_WITH(fit_fill_validate)
-#define FIT_LISTS_WITH(validates_by)                                                                         \
+#define FIT_LISTS_WITH(validates_by) FIT_EPOCH_LISTS, [FIT_UPDATE] = {FIT_UPDATES, .fill = fit_fill_update},  \
+  [FIT_VALIDATE] = {FIT_VALIDATES, .fill = validates_by}, [FIT_SCORES] = {FIT_SCORED, .fill = fit_fill_scores}
+#define FIT_UPDATES "update", "for every minibatch", .unit = true
+#define FIT_VALIDATES "validate", "for every part of the validation data", .validates = true
+#define FIT_SCORED "scores", "after every part of the validation data", .validates = true, .host = true
+#define FIT_EPOCH_LISTS                                                                                      \
   [FIT_OPENED] = {"opened", "when the training is opened", .host = true, .rows = fit_opened_rows},           \
   [FIT_VALIDATION_ORDER] = {"validation order", "before the first epoch",                                    \
                             .in_own = offsetof(struct fitting, validation.ordering)},                        \
@@ -145,12 +162,7 @@ enum fit_list {
                             .in_own = offsetof(struct fitting, validation.masks)},                           \
   [FIT_ORDER] = {"order", "before every epoch", .in_own = offsetof(struct fitting, train.ordering)},         \
   [FIT_MASKS] = {"masks", "before every epoch", .unit = true, .fill = fit_fill_masks,                        \
-                 .in_own = offsetof(struct fitting, train.masks)},                                           \
-  [FIT_UPDATE] = {"update", "for every minibatch", .unit = true, .fill = fit_fill_update},                   \
-  [FIT_VALIDATE] = {                                                                                         \
-      "validate", "for every part of the validation data", .validates = true, .fill = validates_by},    \
-  [FIT_SCORES] = {"scores", "after every part of the validation data", .validates = true, .host = true,      \
-                  .fill = fit_fill_scores}
+                 .in_own = offsetof(struct fitting, train.masks)}
 /* A row tells its lists, keys, state, networks, and what a validation tells, which mostly is this: */
 #define FIT_EPOCHS .validation = {"epoch", fit_epoch_values, 1 << EPOCH_VAL_LOSS}, .score = EPOCH_VAL_SSIM
 #define FIT_TASK FIT_TASK_OF(fit_begin, fit_note)

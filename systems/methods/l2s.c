@@ -255,13 +255,6 @@ static bool read_state(struct training *training, struct store *store, struct er
 
 /* ---- the row ------------------------------------------------------------------------------------------- */
 
-static const char *const reads[] = {
-    POLICY_READS,          "reward.",           "learn.algorithm", "learn.steps",     "learn.scans",     "learn.group",
-    "learn.baseline",      "learn.clone",       "learn.optimiser", "learn.rate",      "learn.rate_schedule",
-    "learn.rate_floor",    "learn.scaling",     "learn.epsilon",   "learn.gamma",     "learn.lambda",    "learn.normalise",
-    "learn.entropy",       "learn.entropy_schedule", "learn.entropy_floor", "learn.value", "learn.clip",
-    "learn.validations",   "learn.log_every",   NULL};
-
 #define OF_PPO "learn.ratio", "learn.epochs", "learn.rows"
 #define OF_CLONE "learn.clone_steps", "learn.clone_rate"
 
@@ -279,30 +272,24 @@ static void fill_play(struct training *training, struct schedule *schedule) {
   rollout_add_play(&learning_of(training)->rollout, schedule, NULL);
 }
 
-static const struct log_value update_values[] = LOG_VALUES(LEARN_VALUES);
-
-static const struct log_curve curves[] = {
-    {"reward of a scan", "training", .logged = true, .value = LEARN_reward},
-    {"%s", "validation", .validation = true},
-    {"entropy of a choice", "training", .logged = true, .value = LEARN_entropy},
-    {.up = NULL}};
-
-static const struct system *const opened_rows[] = {&system_order_rows, &system_load_end, NULL};
-
 const struct task task_policy = {
     POLICY_TASK,
     .network = "policy",
     .unit = "rollout",
     .worked = "steps",
-    .reads = reads,
+    .reads = KEYS(POLICY_READS, "reward.", "learn.algorithm", "learn.steps", "learn.scans", "learn.group",
+                  "learn.baseline", "learn.clone", "learn.optimiser", "learn.rate", "learn.rate_schedule",
+                  "learn.rate_floor", "learn.scaling", "learn.epsilon", "learn.gamma", "learn.lambda",
+                  "learn.normalise", "learn.entropy", "learn.entropy_schedule", "learn.entropy_floor", "learn.value",
+                  "learn.clip", "learn.validations", "learn.log_every"),
     .reads_beside = reads_beside,
     .gamma = "learn",
     .more = "learn.steps or alternate.steps",
     .advice = "lower learn.rate or learn.clip (0 is no limit)",
     .bytes = sizeof(struct learning),
     .networks = {&policy, &network_fixed_reconstructor},
-    .lists = {[LEARN_OPENED] = {"opened", "when the training is opened", .host = true, .rows = opened_rows,
-                                .fill = clone_fill_opened},
+    .lists = {[LEARN_OPENED] = {"opened", "when the training is opened", .host = true,
+                                .rows = SYSTEMS(&system_order_rows, &system_load_end), .fill = clone_fill_opened},
               [LEARN_CLONE] = {"clone", "for every rollout of the teacher, before the others",
                                .fill = clone_fill_play},
               [LEARN_IMITATE] = {"imitate", "after every rollout of the teacher", .fill = clone_fill_update},
@@ -311,9 +298,11 @@ const struct task task_policy = {
               [LEARN_LOG] = {"log", "for every line of the log", .host = true, .rows = learn_log_rows},
               POLICY_LISTS("one scan of every validation slice, by the most probable actions",
                            split_scores_and_choices)},
-    .train = {"look", update_values, (1 << LEARN_explained) - 1, ~0u << LEARN_explained},
+    .train = {"look", LOG_VALUES(LEARN_VALUES), (1 << LEARN_explained) - 1, ~0u << LEARN_explained},
     .select = SELECT_HIGHEST,
-    .curves = curves,
+    .curves = CURVES({"reward of a scan", "training", .logged = true, .value = LEARN_reward},
+                     {"%s", "validation", .validation = true},
+                     {"entropy of a choice", "training", .logged = true, .value = LEARN_entropy}),
     .plan = plan,
     .check = check,
     .fits = fits,

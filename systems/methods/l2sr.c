@@ -8,11 +8,9 @@
 
 /* ---- the reconstructor's part of a round --------------------------------------------------------------- */
 
-static const char *const reads[] = {FIT_READS, "acquisition.", "reward.metric", NULL};
-
 const struct task task_round = {
     FIT_TASK,
-    .reads = reads,
+    .reads = KEYS(FIT_READS, "acquisition.", "reward.metric"),
     .onward = "learn.reconstructor",
     .more = "alternate.epochs",
     .one_setting = true,

@@ -68,8 +68,6 @@ static const struct system take_action = {.name = "take_action",
                                           .kernels = {"mask_acquire"},
                                           .run = run_take};
 
-static const struct system *const lbcs_systems[] = {&wear_mask, &take_action, NULL};
-
 static void fill_grow(struct training *training, struct schedule *schedule) {
   struct simulation *simulation = &training->train.simulation;
   simulation_add_restart(simulation, schedule);
@@ -100,9 +98,6 @@ static const struct system load_initial = {.name = "load_initial",
                                         .reads = SET(SCENE_grown),
                                         .parts = SET(ROLLOUT_action),
                                         .loads = true};
-
-static const struct system *const log_rows[] = {&save_choice, NULL}, *const checkpoint_rows[] = {&save_mask, NULL},
-                                *const opened_rows[] = {&load_initial, NULL};
 
 static void fill_order(struct training *training, struct schedule *schedule) {
   struct slice_order *order = &lbcs_of(training)->order;
@@ -239,15 +234,13 @@ static void step(struct training *training) {
 }
 
 static bool log_step(struct training *training, double values[TRAINING_VALUES], struct error *error) {
-  struct lbcs *lbcs = lbcs_of(training);
-  struct world *world = training_world(training);
+  float *room = lbcs_of(training)->room;
   uint32_t action;
-  struct world_use before = world_enter(world, training_host(training, LBCS_LOG, 0));
-  world_read(world, ROLLOUT_action, training->done - 1, 1, &action);
-  world_read(world, SCENE_mean_quality, 0, 1, lbcs->room);
-  world_leave(world, before);
-  if (!device_finish(training->device, error)) return false;
-  values[LBCS_SCORE] = lbcs->room[action];
+  if (!training_look(training, LBCS_LOG,
+                     COLUMNS({ROLLOUT_action, training->done - 1, 1, &action}, {SCENE_mean_quality, 0, 1, room}),
+                     error))
+    return false;
+  values[LBCS_SCORE] = room[action];
   values[LBCS_ACTION] = action;
   return true;
 }
@@ -260,18 +253,13 @@ static bool validate(struct training *training, double values[TRAINING_VALUES], 
 /* The mask, as samplers read it, and its actions in the order that they were taken in. */
 static bool write_mask(const struct training *training, struct arena *arena, struct store *store,
                        struct error *error) {
-  struct world *world = training_world(training);
   const struct scan_shape *scan = &training->acquisition.shape;
   size_t actions = scan->actions, taken = training->done;
   bool points = geometry_of(&training->acquisition)->points;
   const size_t shape[] = {points ? scan->height : actions, scan->width};
   uint8_t *mask = ARENA_NEW(arena, uint8_t, actions);
   uint32_t *order = ARENA_NEW(arena, uint32_t, taken);
-  struct world_use before = world_enter(world, training_host(training, LBCS_SAVE, 0));
-  world_read(world, SCENE_grown, 0, 1, mask);
-  world_read(world, ROLLOUT_action, 0, taken, order);
-  world_leave(world, before);
-  return device_finish(world_device(world), error) &&
+  return training_look(training, LBCS_SAVE, COLUMNS({SCENE_grown, 0, 1, mask}, {ROLLOUT_action, 0, taken, order}), error) &&
          store_write(store, "mask", STORE_U8, points ? 2 : 1, shape, mask, false, error) &&
          store_write(store, "order", STORE_U32, 1, &taken, order, false, error);
 }
@@ -324,41 +312,32 @@ static bool read_search(struct training *training, struct store *store, struct e
   return good;
 }
 
-static const char *const reads[] = {"data.", "import.", "acquisition.", "world.", "network.", "reconstruct.",
-                                    "reward.metric", "lbcs.", NULL};
-
-static const struct log_value update_values[] = {
-    [LBCS_SCORE] = {"score", "%s/train",
-                    "the mean of the scene's metric over the step's slices with the action that it took"},
-    [LBCS_ACTION] = {"action", NULL, "that action"},
-    [LBCS_ACTION + 1] = {NULL, NULL, NULL}};
-
-static const struct log_curve curves[] = {
-    {"%s", "training", .logged = true, .value = LBCS_SCORE},
-    {"%s", "validation", .validation = true},
-    {.up = NULL}};
-
 static const struct task task_lbcs = {
     SEARCH_TASK,
     .name = "mask",
     .network = "lbcs",
     .unit = "step",
-    .reads = reads,
+    .reads = KEYS("data.", "import.", "acquisition.", "world.", "network.", "reconstruct.", "reward.metric", "lbcs."),
     .more = "acquisition.budget",
     .facts = &way,
     .bytes = sizeof(struct lbcs),
     .networks = {&network_fixed_reconstructor},
-    .lists = {[LBCS_OPENED] = {"opened", "when the search is opened", .host = true, .rows = opened_rows},
+    .lists = {[LBCS_OPENED] = {"opened", "when the search is opened", .host = true, .rows = SYSTEMS(&load_initial)},
               [LBCS_ORDER] = {"order", "before every action, of which a part of the slices decides", .fill = fill_order},
               [LBCS_BEFORE] = {"restart", "before every action",
                                .in_training = offsetof(struct training, train.simulation.restart)},
-              [LBCS_LOG] = {"log", "for every line of the log", .host = true, .rows = log_rows},
+              [LBCS_LOG] = {"log", "for every line of the log", .host = true, .rows = SYSTEMS(&save_choice)},
               [LBCS_GROW] = {"grow", "for every action", .unit = true, .fill = fill_grow},
-              [LBCS_SAVE] = {"checkpoint", "for every checkpoint", .host = true, .rows = checkpoint_rows},
+              [LBCS_SAVE] = {"checkpoint", "for every checkpoint", .host = true, .rows = SYSTEMS(&save_mask)},
               SEARCH_LISTS("one scan of every validation slice, with the mask so far")},
-    .train = {"look", update_values, 1 << LBCS_SCORE},
+    .train = {"look",
+              VALUES([LBCS_SCORE] = {"score", "%s/train",
+                                     "the mean of the scene's metric over the step's slices with the action that it took"},
+                     [LBCS_ACTION] = {"action", NULL, "that action"}),
+              1 << LBCS_SCORE},
     .across = "actions beside the initial ones",
-    .curves = curves,
+    .curves = CURVES({"%s", "training", .logged = true, .value = LBCS_SCORE},
+                     {"%s", "validation", .validation = true}),
     .set = set,
     .shares = SET(SCENE_grown),
     .plan = plan,
@@ -377,5 +356,5 @@ const struct method method_lbcs = {
     .paper =
         "LBCS, Gozcu et al. 2018, arXiv:1805.01266; in parts (sLBCS), Sanchez et al. 2020, arXiv:1902.00386",
     .networks = "none; a U-Net first",
-    .systems = lbcs_systems,
+    .systems = SYSTEMS(&wear_mask, &take_action),
     .stages = {&task_reconstructor, &task_lbcs}};

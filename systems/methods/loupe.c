@@ -133,8 +133,6 @@ static void add_back(struct training *training, struct schedule *schedule) {
 
 static const struct fit_way way = {add_there, add_back, loupe_measure, NULL};
 
-static const struct system *const draw_rows[] = {&draw_validation, NULL};
-
 /* ---- networks ------------------------------------------------------------------------------------------- */
 
 static bool open_mask(struct training *training, struct error *error) {
@@ -144,7 +142,8 @@ static bool open_mask(struct training *training, struct error *error) {
   loupe_bind(loupe, training->train.simulation.world);
   loupe_bind(loupe, training->validation.simulation.world);
   fitting_of(training)->sampler = (struct fit_sampler){
-      .graph = loupe->graph, .optimiser = &loupe->optimiser, .rate = training->options->loupe.rate};
+      .graph = loupe->graph, .optimiser = &loupe->optimiser, .rate = training->options->loupe.rate,
+      .facts = network_loupe.facts, .is = loupe_facts(loupe)};
   return true;
 }
 
@@ -156,30 +155,20 @@ static bool write_mask(const struct training *training, struct store *store, str
   return loupe_write(training_loupe(training), store, error);
 }
 
-static bool read_mask(struct training *training, struct store *store, struct error *error) {
-  return loupe_read(training_loupe(training), store, error);
-}
-
-static const struct task_network mask = {
-    FIT_MASKS_NETWORK, .open = open_mask, .close = close_mask, .write = write_mask, .read = read_mask};
+static const struct task_network mask = {FIT_MASKS_NETWORK, .open = open_mask, .close = close_mask};
 
 /* ---- the row -------------------------------------------------------------------------------------------- */
 
-static const char *const reads[] = {FIT_READS, "train.method", "acquisition.", "loupe.", NULL};
-
 const struct task task_loupe = {
     FIT_MASKS_TASK,
-    .reads = reads,
+    .reads = KEYS(FIT_READS, "train.method", "acquisition.", "loupe."),
     .facts = &way,
     .bytes = sizeof(struct loupe_training),
     .networks = {&network_learned_reconstructor, &mask},
     .lists = {FIT_LISTS,
-              [FIT_DRAW] = {"learned masks", "after every epoch", .validates = true, .rows = draw_rows}},
-    .check = fit_check_masks};
-
-static const struct system *const loupe_systems[] = {
-    &forward_loupe,  &backward_views,  &draw_masks,
-    &backward_loupe, &draw_validation, &system_encode_varnet_back, NULL};
+              [FIT_DRAW] = {"learned masks", "after every epoch", .validates = true, .rows = SYSTEMS(&draw_validation)}},
+    .check = fit_check_masks,
+    .write = write_mask};
 
 const struct method method_loupe = {
     .name = "loupe",
@@ -188,5 +177,6 @@ const struct method method_loupe = {
              "2021, arXiv:2105.06460",
     .networks = "probabilities of actions, U-Net",
     .beside = {&network_loupe},
-    .systems = loupe_systems,
+    .systems = SYSTEMS(&forward_loupe, &backward_views, &draw_masks, &backward_loupe, &draw_validation,
+                       &system_encode_varnet_back),
     .stages = {&task_loupe}};

@@ -26,24 +26,35 @@ static bool trains_first(const struct options *options) {
 }
 
 /* A stage of a name that was there before is that once more. */
-static const char *list_name(const struct method *method, size_t place, struct arena *arena) {
-  const struct task *task = method->stages[place];
-  if (!has_stages(method)) return "train";
+static struct stage stage_of(const struct method *method, size_t place, uint32_t round, struct arena *arena) {
+  struct stage stage = {.task = method->stages[place], .round = round, .name = "", .list = "train"};
+  if (!has_stages(method)) return stage;
+  stage.list = stage.task->name;
   for (size_t i = 0; i < place; i++)
-    if (!strcmp(method->stages[i]->name, task->name)) return arena_text(arena, "%s again", task->name);
-  return task->name;
+    if (!strcmp(method->stages[i]->name, stage.list)) stage.list = arena_text(arena, "%s again", stage.task->name);
+  snprintf(stage.name, sizeof stage.name, round ? "%s_%u" : "%s", stage.task->name, round);
+  return stage;
 }
 
-static bool add_stage(struct lists *lists, const struct options *options, size_t place, struct arena *arena,
+/* All stages in their order: the first, those of every round, and those of one round more, which are not run; ended by one
+ * without a task. */
+static struct stage *order_stages(const struct method *method, uint32_t rounds, struct arena *arena) {
+  struct stage *first = ARENA_NEW(arena, struct stage, (rounds + 2) * (size_t)METHOD_STAGES), *next = first;
+  *next++ = stage_of(method, 0, 0, arena);
+  for (uint32_t round = 1; round <= rounds + method->alternates; round++)
+    for (size_t place = 1; method->stages[place]; place++) *next++ = stage_of(method, place, round, arena);
+  return first;
+}
+
+static bool add_stage(struct lists *lists, const struct options *options, const struct stage *stage, struct arena *arena,
                       struct error *error) {
-  const struct method *method = method_of(options);
   struct options *own = ARENA_NEW(arena, struct options, 1);
   *own = *options;
-  if (has_stages(method) && !place) {
+  if (*stage->name && !stage->round) {
     if (!trains_first(options)) return true;
     if (!start_set(own, arena, error)) return false;
   }
-  return training_describe(method->stages[place], list_name(method, place, arena), lists, own, arena, error);
+  return training_describe(stage->task, stage->list, lists, own, arena, error);
 }
 
 /* What data would tell. */
@@ -66,7 +77,8 @@ bool method_lists(struct lists *lists, const struct options *options, struct are
                arena_text(arena, "nothing is trained: reconstruct.method %s has no network, which train.method %s trains",
                           reconstruction_chosen(options, true)->name, method->name));
   bool good = method_check_networks(options, error) && (!trains || start_check_method(method, options, error));
-  for (size_t i = 0; good && trains && method->stages[i]; i++) good = add_stage(lists, options, i, arena, error);
+  const struct stage *stage = order_stages(method, 1, arena);
+  for (; good && trains && stage->task && stage->round < 2; stage++) good = add_stage(lists, options, stage, arena, error);
   return good && evaluate_list(lists, options, arena, error);
 }
 
@@ -82,7 +94,8 @@ struct stages {
   bool made;                          /* the folder was not there before */
   FILE *log;                          /* stages.jsonl; holds the folder */
   off_t noted;                        /* bytes of it that are of stages done */
-  struct stage stage;                 /* the running one */
+  uint32_t rounds;                    /* at most */
+  struct stage *first, *stage;        /* all; the running one */
   struct best_round best;             /* of the rounds that are done */
 };
 
@@ -91,37 +104,13 @@ static const char *path_of(const struct stages *all, const char *stage, const ch
                     *file ? "/" : "", file);
 }
 
-static void name_stage(char name[32], const struct task *task, uint32_t round) {
-  if (round)
-    snprintf(name, 32, "%s_%u", task->name, round);
-  else
-    snprintf(name, 32, "%s", task->name);
-}
-
-static size_t place_of(const struct stages *all, const struct task *task) {
-  size_t place = 0;
-  while (all->method->stages[place] != task) place++;
-  return place;
-}
-
-/* The folder of the stage after the running one; "": there is none. */
-static void name_next(const struct stages *all, char name[32]) {
-  const struct task *next = all->method->stages[place_of(all, all->stage.task) + 1];
-  uint32_t round = all->stage.round ? all->stage.round : 1;
-  *name = 0;
-  if (!next && !all->method->alternates) return;
-  name_stage(name, next ? next : all->method->stages[1], next ? round : round + 1);
-}
-
 /* A stage is not changed under the next one, which was made from it. */
 static bool check_next(struct training *training, void *context, struct error *error) {
   const struct stages *all = context;
   bool epochs = training->task->epochs;
   uint64_t per = epochs ? training->each : 1;
-  char next[32];
-  name_next(all, next);
-  if (!*all->stage.name || !*next || trainer_done(training) || !file_is_there(path_of(all, next, "last.h5")))
-    return true;
+  const char *next = all->stage[1].name;
+  if (!*next || trainer_done(training) || !file_is_there(path_of(all, next, "last.h5"))) return true;
   return fail(error,
               "%llu of %llu %ss are done, and %s was made from it as it is; set the steps or epochs back to "
               "what they were, or move %s and the stages after it away",
@@ -141,31 +130,31 @@ static void tell_scores(struct stage *stage, const struct training *training) {
 
 static bool end_stage(struct training *training, void *context, struct error *error) {
   struct stages *all = context;
-  tell_scores(&all->stage, training);
-  return !all->config->end || all->config->end(training, &all->stage, all->config->context, error);
+  tell_scores(all->stage, training);
+  return !all->config->end || all->config->end(training, all->stage, all->config->context, error);
 }
 
 /* How often what bears its name was trained before; a first reconstructor that is named was, too. */
 static uint32_t trained_before(const struct stages *all) {
-  const struct task *const *stage = all->method->stages, *task = all->stage.task;
-  uint32_t before = all->stage.round ? all->stage.round - 1 : 0;
-  for (; *stage != task; stage++) before += !strcmp((*stage)->name, task->name);
+  uint32_t before = 0;
+  for (const struct stage *stage = all->first; stage != all->stage; stage++)
+    before += !strcmp(stage->task->name, all->stage->task->name);
   return before;
 }
 
 static struct training_config config_of(struct stages *all) {
-  const struct task *task = all->stage.task;
+  const struct task *task = all->stage->task;
   const struct options *options = all->options;
   const char *before = task->reconstructs ? all->reconstructor : all->policy;
   return (struct training_config){.task = task,
-                                  .folder = *options->train.output ? path_of(all, all->stage.name, "") : NULL,
+                                  .folder = *options->train.output ? path_of(all, all->stage->name, "") : NULL,
                                   .resume = all->config->resume,
                                   .reconstructor = all->reconstructor,
                                   .policy = all->policy,
                                   .start = before ? NULL : start_parameters(task, options),
                                   .drawn = options->alternate.actions == ACTIONS_DRAWN,
                                   .steps =
-                                      all->stage.round > 1 ? options->alternate.steps : options->learn.steps,
+                                      all->stage->round > 1 ? options->alternate.steps : options->learn.steps,
                                   .round = trained_before(all),
                                   .see = all->config->see,
                                   .stop = all->config->stop,
@@ -177,7 +166,7 @@ static struct training_config config_of(struct stages *all) {
 }
 
 static bool set_options(const struct stages *all, struct options *options, struct error *error) {
-  const struct stage *stage = &all->stage;
+  const struct stage *stage = all->stage;
   *options = *all->options;
   if (stage->round && all->method->set) all->method->set(options, stage->task, stage->round);
   return stage->round || !*stage->name || start_set(options, all->arena, error);
@@ -185,16 +174,16 @@ static bool set_options(const struct stages *all, struct options *options, struc
 
 /* The stages after it take its reconstructor, or its policy. */
 static bool train_stage(struct stages *all, struct error *error) {
-  const struct task *task = all->stage.task;
+  const struct task *task = all->stage->task;
   struct options options;
   struct training_config config = config_of(all);
   if (!set_options(all, &options, error)) return false;
   if (task->reconstructs)
     options.train.output = config.folder ? config.folder : ""; /* the scene that its checkpoints keep */
-  all->device->stage = list_name(all->method, place_of(all, task), all->arena);
+  all->device->stage = all->stage->list;
   if (!training_stage(all->device, &options, &config, error)) return false;
   *(task->reconstructs ? &all->reconstructor : &all->policy) =
-      path_of(all, all->stage.name, task->reconstructs ? "best.h5" : "last.h5");
+      path_of(all, all->stage->name, task->reconstructs ? "best.h5" : "last.h5");
   return true;
 }
 
@@ -240,27 +229,19 @@ static bool note(struct stages *all, const struct best_round *best, struct error
   if (best)
     method_print_best(best, text);
   else
-    method_print_stage(&all->stage, text);
+    method_print_stage(all->stage, text);
   fclose(text);
   bool good = write_line(all, line, bytes, error);
   free(line);
   if (good && best && config->see_best) config->see_best(best, config->context);
-  if (good && !best && config->see_stage) config->see_stage(&all->stage, config->context);
+  if (good && !best && config->see_stage) config->see_stage(all->stage, config->context);
   return good;
 }
 
-static bool run_stage(struct stages *all, uint32_t round, size_t place, struct error *error) {
-  all->stage = (struct stage){.task = all->method->stages[place], .round = round};
-  name_stage(all->stage.name, all->stage.task, round);
-  log_info("stage %s", all->stage.name);
-  return (train_stage(all, error) || fail_in(error, "%s", all->stage.name)) && note(all, NULL, error);
-}
-
-/* All stages after the first. */
-static bool run_others(struct stages *all, uint32_t round, struct error *error) {
-  for (size_t place = 1; all->method->stages[place]; place++)
-    if (!run_stage(all, round, place, error)) return false;
-  return true;
+static bool run_stage(struct stages *all, struct stage *stage, struct error *error) {
+  all->stage = stage;
+  log_info("stage %s", stage->name);
+  return (train_stage(all, error) || fail_in(error, "%s", stage->name)) && note(all, NULL, error);
 }
 
 /* ---- rounds -------------------------------------------------------------------------------------------- */
@@ -268,29 +249,27 @@ static bool run_others(struct stages *all, uint32_t round, struct error *error) 
 /* Going on runs over the finished stages again, and so comes to the same end. */
 static bool is_over(const struct stages *all) {
   uint32_t patience = all->options->alternate.patience, rounds = all->best.rounds;
-  if (rounds == all->options->alternate.rounds) return true;
+  if (rounds == all->rounds) return true;
   if (!patience || rounds - all->best.round < patience) return false;
   log_info("stopped after round %u: no better validation than round %u's for %u round%s", rounds,
            all->best.round, patience, plural(patience));
   return true;
 }
 
-static bool run_round(struct stages *all, struct error *error) {
-  uint32_t round = all->best.rounds + 1;
-  if (!run_others(all, round, error)) return false;
-  if (!all->best.round || all->stage.best > all->best.score)
-    all->best = (struct best_round){.round = round, .score = all->stage.best, .decides = all->method->stages[1]->name};
-  all->best.rounds = round;
-  return true;
+static void end_round(struct stages *all, const struct stage *last) {
+  if (!all->best.round || last->best > all->best.score)
+    all->best = (struct best_round){.round = last->round, .score = last->best, .decides = all->method->stages[1]->name};
+  all->best.rounds = last->round;
 }
 
 static bool run_stages(struct stages *all, struct error *error) {
+  struct stage *stage = all->first + !trains_first(all->options);
   all->reconstructor = start_checkpoint(all->options);
-  if (trains_first(all->options) && !run_stage(all, 0, 0, error)) return false;
-  if (!all->method->alternates) return run_others(all, 1, error);
-  while (!is_over(all))
-    if (!run_round(all, error)) return false;
-  return note(all, &all->best, error);
+  for (; !is_over(all); stage++) {
+    if (!run_stage(all, stage, error)) return false;
+    if (stage->round && stage[1].round != stage->round) end_round(all, stage);
+  }
+  return !all->method->alternates || note(all, &all->best, error);
 }
 
 /* ---- all ----------------------------------------------------------------------------------------------- */
@@ -315,9 +294,7 @@ static bool open_log(struct stages *all, struct error *error) {
 /* Where not even the first stage has begun, the folder is as it was, or gone. */
 static void forget_stages(const struct stages *all) {
   struct stat status;
-  char first[32];
-  name_stage(first, all->method->stages[1], 1);
-  bool begun = folder_is_there(path_of(all, "reconstructor", "")) || folder_is_there(path_of(all, first, ""));
+  bool begun = folder_is_there(path_of(all, all->first[0].name, "")) || folder_is_there(path_of(all, all->first[1].name, ""));
   if (begun || fstat(fileno(all->log), &status) || status.st_size) return;
   unlink(path_of(all, "", "stages.jsonl"));
   if (all->made) rmdir(path_of(all, "", ""));
@@ -325,9 +302,8 @@ static void forget_stages(const struct stages *all) {
 
 /* Before the reconstructor is trained. */
 static bool check_options(const struct stages *all, struct error *error) {
-  uint32_t rounds = all->method->alternates ? all->options->alternate.rounds : 1;
   for (size_t place = 1; all->method->stages[place]; place++)
-    if (!training_check(all->method->stages[place], all->device, all->options, rounds, error)) return false;
+    if (!training_check(all->method->stages[place], all->device, all->options, all->rounds, error)) return false;
   return true;
 }
 
@@ -355,9 +331,10 @@ bool method_train(struct device *device, const struct options *options, const st
                        .device = device,
                        .options = options,
                        .method = method,
-                       .stage = {.task = method->stages[0]},
+                       .rounds = method->alternates ? options->alternate.rounds : 1,
                        .config = config};
   struct augment augment;
+  all.first = all.stage = order_stages(method, all.rounds, all.arena);
   bool good = check_ranks(method, device, error) && start_check_method(method, options, error) && augment_read(&augment, options, error) &&
               start_parameters_check(method, options, device, error) &&
               (has_stages(method) ? train_stages : train_stage)(&all, error);

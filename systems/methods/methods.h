@@ -21,6 +21,7 @@
 struct stage {
   const struct task *task;
   char name[32];  /* its folder; "": train.output itself */
+  const char *list; /* what its lists are of */
   uint32_t round; /* from 1; 0: before the first */
   double score;   /* its last validation: the scene's metric of the policy's scans, with the round's
                      reconstructor of the same ones; SSIM of the first reconstructor */

@@ -191,7 +191,6 @@ static const struct system save_update = {.name = "save_update",
 /* Losses and rewards of the last update, of all ranks: [state] as an update takes them, and [step][draw][slice]. */
 static bool read_update(struct training *training, size_t *images, size_t *scans, struct error *error) {
   struct pgmri *pgmri = pgmri_of(training);
-  struct world *world = training_world(training);
   struct ranks *ranks = training->device->ranks;
   const struct trajectories *trajectories = &pgmri->trajectories;
   size_t states = trajectories_states(trajectories), draws = training->options->pgmri.trajectories, own = trajectories->slices;
@@ -199,13 +198,12 @@ static bool read_update(struct training *training, size_t *images, size_t *scans
   *images = trajectories->all * states, *scans = trajectories->all * draws;
   memset(terms, 0, 2 * *images * sizeof *terms);
   memset(rewards, 0, trajectories->steps * *scans * sizeof *rewards);
-  if (own) { /* the last ranks may have none */
-    struct world_use before = world_enter(world, training_host(training, PGMRI_LOG, 0));
-    world_read(world, STATE_terms, 0, own * states, terms + 2 * trajectories->before * states);
-    world_read(world, ROLLOUT_reward, 0, trajectories->steps * own * draws, read);
-    world_leave(world, before);
-  }
-  if (!device_finish(training->device, error)) return false;
+  if (own && /* the last ranks may have none */
+      !training_look(training, PGMRI_LOG,
+                     COLUMNS({STATE_terms, 0, own * states, terms + 2 * trajectories->before * states},
+                             {ROLLOUT_reward, 0, trajectories->steps * own * draws, read}),
+                     error))
+    return false;
   for (size_t i = 0; i < trajectories->steps * draws; i++)
     memcpy(rewards + i * trajectories->all + trajectories->before, read + i * own, own * sizeof *rewards);
   ranks_unite(ranks, terms, 2 * *images * sizeof *terms);
@@ -254,24 +252,12 @@ static void fill_update(struct training *training, struct schedule *schedule) {
   policy_task_add_optimise(training, schedule);
 }
 
-static const struct system *const pgmri_systems[] = {&schedule_rate, NULL}, *const log_rows[] = {&save_update, NULL};
-
-static const char *const reads[] = {POLICY_READS, "pgmri.", NULL};
-
-static const struct log_value update_values[] = LOG_VALUES(PGMRI_VALUES);
-
-static const struct log_curve curves[] = {
-    {"reward of a scan", "training", .logged = true, .value = PGMRI_reward},
-    {"%s", "validation", .validation = true},
-    {"entropy of a choice", "training", .logged = true, .value = PGMRI_entropy},
-    {.up = NULL}};
-
 const struct task task_pgmri = {
     POLICY_TASK,
     .network = "pgmri",
     .unit = "update",
     .worked = "images",
-    .reads = reads,
+    .reads = KEYS(POLICY_READS, "pgmri."),
     .gamma = "pgmri",
     .more = "pgmri.epochs",
     .advice = "lower pgmri.rate",
@@ -280,11 +266,13 @@ const struct task task_pgmri = {
     .lists = {[PGMRI_ORDER] = {"order", "before every epoch", .fill = fill_order},
               [PGMRI_PLAY] = {"play", "for every update", .unit = true, .fill = fill_play},
               [PGMRI_UPDATE] = {"update", "after every play", .unit = true, .fill = fill_update},
-              [PGMRI_LOG] = {"log", "for every line of the log", .host = true, .rows = log_rows},
+              [PGMRI_LOG] = {"log", "for every line of the log", .host = true, .rows = SYSTEMS(&save_update)},
               POLICY_LISTS("one scan of every validation slice", split_scores)},
-    .train = {"look", update_values, (1 << PGMRI_VALUE_COUNT) - 1},
+    .train = {"look", LOG_VALUES(PGMRI_VALUES), (1 << PGMRI_VALUE_COUNT) - 1},
     .epochs = true,
-    .curves = curves,
+    .curves = CURVES({"reward of a scan", "training", .logged = true, .value = PGMRI_reward},
+                     {"%s", "validation", .validation = true},
+                     {"entropy of a choice", "training", .logged = true, .value = PGMRI_entropy}),
     .set = set,
     .plan = plan,
     .check = check,
@@ -303,5 +291,5 @@ const struct method method_pgmri = {
     .paper = "Bakker et al. 2020, arXiv:2010.16262; the baseline of Kool et al. 2019",
     .networks = "policy; a U-Net first",
     .beside = {&network_pgmri},
-    .systems = pgmri_systems,
+    .systems = SYSTEMS(&schedule_rate),
     .stages = {&task_reconstructor, &task_pgmri}};

@@ -2,14 +2,13 @@
 #include "systems/methods/fit.h"
 #include "systems/methods/method.h"
 
-static const char *const reads[] = {FIT_READS, "acquisition.geometry", "acquisition.pairs",
-                                    "acquisition.padded_left", "acquisition.padded_right",
-                                    "acquisition.initial_side", "sampler.polynomial_power",
-                                    "sampler.gaussian_width", "sampler.mask", "train.masks", "train.sampler",
-                                    "train.accelerations", "train.initial_accelerations", NULL};
-
 const struct task task_reconstructor = {FIT_TASK,
-                                        .reads = reads,
+                                        .reads = KEYS(FIT_READS, "acquisition.geometry", "acquisition.pairs",
+                                                      "acquisition.padded_left", "acquisition.padded_right",
+                                                      "acquisition.initial_side", "sampler.polynomial_power",
+                                                      "sampler.gaussian_width", "sampler.mask", "train.masks",
+                                                      "train.sampler", "train.accelerations",
+                                                      "train.initial_accelerations"),
                                         .start = "train.start",
                                         .onward = "train.start",
                                         .more = "train.epochs",

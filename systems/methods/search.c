@@ -73,22 +73,12 @@ void search_fill_scores(struct training *training, struct schedule *schedule) {
 }
 
 bool search_validate(struct training *training, double values[TRAINING_VALUES], struct error *error) {
-  struct simulation *simulation = &training->validation.simulation;
   const struct metric *metric = metric_of(training);
-  size_t slices = training->validation.report.slices, most = world_capacity(simulation->world, TABLE_ENV);
+  const struct split_scans how = {&training->list[VALIDATION_SCAN], training_host(training, VALIDATION_SCORES, 0), metric->env};
+  size_t slices = training->validation.report.slices;
   struct arena *arena = arena_open();
-  struct ranks *ranks = training->device->ranks;
   float *score = ARENA_NEW(arena, float, slices);
-  size_t first, end = ranks_rows(ranks, slices, &first);
-  bool good = true;
-  for (; good && first < end; first += most) {
-    size_t envs = end - first < most ? end - first : most;
-    simulation_restart(simulation, (uint32_t)first, envs);
-    training_run_list(training, VALIDATION_SCAN);
-    world_get(simulation->world, training_host(training, VALIDATION_SCORES, 0), metric->env, 0, envs, score + first);
-    good = device_finish(training->device, error) && simulation_check(simulation, error);
-  }
-  if (good) ranks_unite(ranks, score, slices * sizeof *score);
+  bool good = split_scan(&training->validation, &how, score, NULL, error);
   for (size_t i = 0; good && i < slices; i++) values[0] += (double)(metric->sign * score[i]) / (double)slices;
   arena_close(arena);
   return good;

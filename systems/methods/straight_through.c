@@ -128,6 +128,8 @@ static bool open_policy(struct training *training, struct error *error) {
                                               .optimiser = &through->optimiser,
                                               .rate = training->options->straight_through.rate,
                                               .path = &through->policy.network.path,
+                                              .facts = network_straight_through.facts,
+                                              .is = through_facts(through),
                                               .sample = &own->planner.number};
   return true;
 }
@@ -136,20 +138,9 @@ static void close_policy(struct training *training) {
   planner_close(&own_of(training)->planner);
 }
 
-static bool write_policy(const struct training *training, struct store *store, struct error *error) {
-  return through_write(training_through(training), store, error);
-}
-
-static bool read_policy(struct training *training, struct store *store, struct error *error) {
-  return through_read(training_through(training), store, error);
-}
-
-static const struct task_network policy = {
-    FIT_MASKS_NETWORK, .open = open_policy, .close = close_policy, .write = write_policy, .read = read_policy};
+static const struct task_network policy = {FIT_MASKS_NETWORK, .open = open_policy, .close = close_policy};
 
 /* ---- the row ------------------------------------------------------------------------------------------- */
-
-static const char *const reads[] = {FIT_READS, "train.method", "acquisition.", "policy.", "straight_through.", NULL};
 
 static bool check_lines(const struct options *options, struct error *error) {
   if (options->network.input != INPUT_MAGNITUDE)
@@ -170,7 +161,7 @@ static bool check(struct device *device, const struct options *options, const st
 
 const struct task task_straight_through = {
     FIT_MASKS_TASK,
-    .reads = reads,
+    .reads = KEYS(FIT_READS, "train.method", "acquisition.", "policy.", "straight_through."),
     .start = "train.start",
     .facts = &way,
     .bytes = sizeof(struct through_training),
@@ -180,13 +171,11 @@ const struct task task_straight_through = {
     .check = check,
     .fits = fit_fits};
 
-static const struct system *const systems[] = {&repeat_back, &wear_step, &look_again, &backward_policy, NULL};
-
 const struct method method_straight_through = {
     .name = "straight_through",
     .doc = "a policy trained through the reconstructor by straight-through draws of exactly the budget",
     .paper = "Bakker et al. 2022, arXiv:2203.16392; E2E-ADS, Yiasemis et al. 2024, arXiv:2403.10346",
     .networks = "policy, U-Net or variational network",
     .beside = {&network_straight_through},
-    .systems = systems,
+    .systems = SYSTEMS(&repeat_back, &wear_step, &look_again, &backward_policy),
     .stages = {&task_straight_through}};

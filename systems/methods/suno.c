@@ -83,8 +83,6 @@ static const struct system swap_lines = {.name = "swap_lines",
                                          .kernels = {"suno_swap"},
                                          .run = run_swap};
 
-static const struct system *const suno_systems[] = {&look_low, &take_away, &swap_lines, NULL};
-
 /* ---- lists --------------------------------------------------------------------------------------------- */
 
 static void fill_look(struct training *training, struct schedule *schedule) {
@@ -119,9 +117,6 @@ static const struct system load_initial = {.name = "load_initial",
                                            .doc = "what the masks are worth, for the log",
                                            .reads = SET(ENV_quality)},
                            save_masks = {.name = "save_masks", .doc = "the masks so far", .reads = SET(ENV_mask)};
-
-static const struct system *const log_rows[] = {&save_quality, NULL}, *const save_rows[] = {&save_masks, NULL},
-                           *const start_rows[] = {&load_masks, &load_initial, NULL};
 
 /* ---- data ---------------------------------------------------------------------------------------------- */
 
@@ -276,47 +271,35 @@ static void step(struct training *training) {
 
 static bool log_step(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   struct suno *suno = suno_of(training);
-  world_get(training_world(training), training_host(training, SUNO_LOG, 0), ENV_quality, 0, suno->slices, suno->room);
-  if (!device_finish(training->device, error)) return false;
+  if (!training_look(training, SUNO_LOG, COLUMNS({ENV_quality, 0, suno->slices, suno->room}), error)) return false;
   for (size_t i = 0; i < suno->slices; i++) values[0] += (double)suno->room[i] / (double)suno->slices;
   return true;
 }
 
-static void get_masks(const struct training *training) {
+static bool get_masks(const struct training *training, struct error *error) {
   struct suno *suno = suno_of(training);
-  world_get(training_world(training), training_host(training, SUNO_SAVE, 0), ENV_mask, 0, suno->slices, suno->masks);
+  return training_look(training, SUNO_SAVE, COLUMNS({ENV_mask, 0, suno->slices, suno->masks}), error);
 }
 
 static bool validate(struct training *training, double values[TRAINING_VALUES], struct error *error) {
   struct suno *suno = suno_of(training);
-  get_masks(training);
+  if (!get_masks(training, error)) return false;
   device_write(training->device, suno->nearest.mask, 0, suno->slices * suno->nearest.actions, suno->masks);
   return search_validate(training, values, error);
 }
 
 static bool write_search(const struct training *training, struct store *store, struct error *error) {
   struct suno *suno = suno_of(training);
-  get_masks(training);
-  return nearest_write(&suno->nearest, suno->masks, store, error);
+  return get_masks(training, error) && nearest_write(&suno->nearest, suno->masks, store, error);
 }
-
-static const char *const reads[] = {"data.", "import.", "acquisition.", "world.", "network.", "reconstruct.", "varnet.",
-                                    "reward.metric", "sampler.polynomial_power", NULL};
-
-static const struct log_value look_values[] = {
-    {"score", "%s/train", "the mean of the scene's metric over the training slices, each with its mask"}, {NULL, NULL, NULL}};
-
-static const struct log_curve curves[] = {
-    {"%s", "training, own masks", .logged = true, .value = 0},
-    {"%s", "validation, nearest masks", .validation = true},
-    {.up = NULL}};
 
 const struct task task_suno = {
     SEARCH_TASK,
     .name = "masks",
     .network = "suno",
     .unit = "exchange",
-    .reads = reads,
+    .reads = KEYS("data.", "import.", "acquisition.", "world.", "network.", "reconstruct.", "varnet.",
+                  "reward.metric", "sampler.polynomial_power"),
     .more = "suno.passes",
     .facts = &way,
     .bytes = sizeof(struct suno),
@@ -324,14 +307,16 @@ const struct task task_suno = {
     .lists = {[SUNO_BEFORE] = {"restart", "before the first exchange",
                                .in_training = offsetof(struct training, train.simulation.restart)},
               [SUNO_LOOK] = {"look", "before the first exchange", .fill = fill_look},
-              [SUNO_START] = {"start", "before the first exchange", .host = true, .rows = start_rows},
+              [SUNO_START] = {"start", "before the first exchange", .host = true, .rows = SYSTEMS(&load_masks, &load_initial)},
               [SUNO_EXCHANGE] = {"exchange", "for every line of the masks", .unit = true, .fill = fill_exchange},
-              [SUNO_LOG] = {"log", "for every line of the log", .host = true, .rows = log_rows},
-              [SUNO_SAVE] = {"checkpoint", "for every validation and checkpoint", .host = true, .rows = save_rows},
+              [SUNO_LOG] = {"log", "for every line of the log", .host = true, .rows = SYSTEMS(&save_quality)},
+              [SUNO_SAVE] = {"checkpoint", "for every validation and checkpoint", .host = true, .rows = SYSTEMS(&save_masks)},
               SEARCH_LISTS("one scan of every validation slice, with the nearest mask")},
-    .train = {"look", look_values, 1},
+    .train = {"look",
+              VALUES({"score", "%s/train", "the mean of the scene's metric over the training slices, each with its mask"}), 1},
     .across = "lines that could be exchanged",
-    .curves = curves,
+    .curves = CURVES({"%s", "training, own masks", .logged = true, .value = 0},
+                     {"%s", "validation, nearest masks", .validation = true}),
     .set = set_candidates,
     .plan = search_plan,
     .check = check,
@@ -377,7 +362,6 @@ static const struct task_network dictionary_of_round = {.open = open_round, .clo
 
 static const struct system load_plans = {
     .name = "load_plans", .doc = "masks of the epoch's samples, those of their slices", .writes = SET(EPOCH_mask)};
-static const struct system *const plan_rows[] = {&load_plans, NULL};
 enum { ROUND_PLANS = FIT_SCORES + 1 };
 
 static bool begin_round(struct training *training, uint64_t epoch, struct error *error) {
@@ -400,11 +384,9 @@ static void note_masks(struct training *training, struct lists *lists, const cha
   lists_note(lists, stage, "masks: those of the stage before");
 }
 
-static const char *const round_reads[] = {FIT_READS, "acquisition.", NULL};
-
 const struct task task_suno_round = {
     FIT_TASK_OF(begin_round, note_masks),
-    .reads = round_reads,
+    .reads = KEYS(FIT_READS, "acquisition."),
     .onward = "learn.reconstructor",
     .more = "alternate.epochs",
     .one_setting = true,
@@ -412,7 +394,7 @@ const struct task task_suno_round = {
     .networks = {&network_learned_reconstructor, &dictionary_of_round},
     .lists = {FIT_LISTS,
               [FIT_DRAW] = {"nearest masks", "after every epoch", .validates = true, .fill = fill_draw},
-              [ROUND_PLANS] = {"plans", "before every epoch", .host = true, .rows = plan_rows}},
+              [ROUND_PLANS] = {"plans", "before every epoch", .host = true, .rows = SYSTEMS(&load_plans)}},
     FIT_EPOCHS,
     .check = fit_check};
 
@@ -428,7 +410,7 @@ const struct method method_suno = {
            "reconstructor",
     .paper = "SUNO, Gautam et al. 2025, arXiv:2501.09799",
     .networks = "U-Net",
-    .systems = suno_systems,
+    .systems = SYSTEMS(&look_low, &take_away, &swap_lines),
     .stages = {&task_reconstructor, &task_suno, &task_suno_round},
     .alternates = true,
     .set = set};

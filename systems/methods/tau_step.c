@@ -98,6 +98,8 @@ static bool open_sampler(struct training *training, struct error *error) {
                            .optimiser = &tau->optimiser,
                            .rate = training->options->tau.rate,
                            .path = tau->points ? &tau->sampler.network.path : NULL,
+                           .facts = network_of_sampler(tau->points)->facts,
+                           .is = tau_facts(tau),
                            .sample = &own_of(training)->steps.sample};
   own_of(training)->steps.tau = tau;
   return true;
@@ -107,24 +109,13 @@ static void close_sampler(struct training *training) {
   if (training_tau(training)->graph) tau_close(training_tau(training));
 }
 
-static bool write_sampler(const struct training *training, struct store *store, struct error *error) {
-  return tau_write(training_tau(training), store, error);
-}
-
-static bool read_sampler(struct training *training, struct store *store, struct error *error) {
-  return tau_read(training_tau(training), store, error);
-}
-
-static const struct task_network sampler = {
-    FIT_MASKS_NETWORK, .open = open_sampler, .close = close_sampler, .write = write_sampler, .read = read_sampler};
+static const struct task_network sampler = {FIT_MASKS_NETWORK, .open = open_sampler, .close = close_sampler};
 
 /* ---- the row ------------------------------------------------------------------------------------------- */
 
-static const char *const reads[] = {FIT_READS, "train.method", "acquisition.", "tau.", NULL};
-
 const struct task task_tau_step = {
     FIT_MASKS_TASK,
-    .reads = reads,
+    .reads = KEYS(FIT_READS, "train.method", "acquisition.", "tau."),
     .facts = &way,
     .bytes = sizeof(struct tau_training),
     .networks = {&network_learned_reconstructor, &sampler},
@@ -132,22 +123,13 @@ const struct task task_tau_step = {
                                                     .validates = true, .fill = fill_draw}},
     .check = fit_check_masks};
 
-static const struct system *const tau_systems[] = {&system_encode_slices,
-                                                   &system_repeat_tau,
-                                                   &system_forward_sampler,
-                                                   &system_forward_reconstruction,
-                                                   &system_forward_last,
-                                                   &system_repeat_back,
-                                                   &system_backward_sampler,
-                                                   &system_backward_reconstruction,
-                                                   &draw_validation,
-                                                   NULL};
-
 const struct method method_tau_step = {
     .name = "tau_step",
     .doc = "actions in tau steps, each by what the reconstructor has made until then",
     .paper = "Yin et al. 2021, arXiv:2105.06460",
     .networks = "sampler, U-Net",
     .beside = {&network_tau_step},
-    .systems = tau_systems,
+    .systems = SYSTEMS(&system_encode_slices, &system_repeat_tau, &system_forward_sampler,
+                       &system_forward_reconstruction, &system_forward_last, &system_repeat_back,
+                       &system_backward_sampler, &system_backward_reconstruction, &draw_validation),
     .stages = {&task_tau_step}};

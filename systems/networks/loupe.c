@@ -141,7 +141,7 @@ void loupe_backward(struct loupe *loupe) {
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
-static struct network_facts facts_of(const struct loupe *loupe) {
+struct network_facts loupe_facts(const struct loupe *loupe) {
   struct network_facts facts = {0};
   strcpy(facts.geometry, geometry_of(&loupe->acquisition)->name);
   return facts;
@@ -160,19 +160,8 @@ bool loupe_write(const struct loupe *loupe, struct store *store, struct error *e
   acquisition_initial(&loupe->acquisition, taken);
   net_loupe_chances(weight, taken, lines, loupe->acquisition.budget, chance);
   net_loupe_best(chance, taken, lines, loupe->acquisition.budget, mask);
-  struct network_facts facts = facts_of(loupe);
-  bool good = facts_write(network_loupe.facts, &facts, store, error) &&
-              checkpoint_write_parameters(store, "sampler", loupe->graph, error) &&
-              checkpoint_write_moments(store, "sampler_optimiser", &loupe->optimiser, error) &&
-              store_write(store, "probability", STORE_F64, rank, shape, chance, false, error) &&
+  bool good = store_write(store, "probability", STORE_F64, rank, shape, chance, false, error) &&
               store_write(store, "mask", STORE_U8, rank, shape, mask, false, error);
   arena_close(arena);
   return good;
-}
-
-bool loupe_read(struct loupe *loupe, struct store *store, struct error *error) {
-  struct network_facts facts = facts_of(loupe);
-  return facts_same(network_loupe.facts, &facts, store, error) &&
-         checkpoint_read_parameters(store, "sampler", loupe->graph, error) &&
-         checkpoint_read_moments(store, "sampler_optimiser", &loupe->optimiser, error);
 }

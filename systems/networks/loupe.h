@@ -53,11 +53,10 @@ size_t loupe_observed_bytes(const struct loupe *loupe, size_t images);
 /* Goes back from the gradient of BATCH.drawn, or of what it observed; adds into that of the probabilities. */
 void loupe_backward(struct loupe *loupe);
 
-/* Parameters in the group `sampler`, its optimiser's moments in `sampler_optimiser`, the probabilities of the
- * lines as dataset `probability` (points: [height][width]), and the most probable mask as dataset `mask`, for
- * the sampler fixed_mask.
- */
+/* What checkpoints say of it (network_loupe.facts). */
+struct network_facts loupe_facts(const struct loupe *loupe);
+/* What samplers take of it: the probabilities of the lines as dataset `probability` (points: [height][width]), and the
+ * most probable mask as dataset `mask`, for the sampler fixed_mask. */
 bool loupe_write(const struct loupe *loupe, struct store *store, struct error *error);
-bool loupe_read(struct loupe *loupe, struct store *store, struct error *error);
 
 #endif

@@ -191,7 +191,7 @@ void policy_reinforce(struct policy *policy, const struct policy_draws *draws, s
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
-static struct network_facts facts_of(const struct policy *policy) {
+struct network_facts policy_facts(const struct policy *policy) {
   const struct policy_setup *setup = &policy->setup;
   struct network_facts facts = {.channels = setup->channels,
                                 .pools = setup->pools,
@@ -205,12 +205,12 @@ static struct network_facts facts_of(const struct policy *policy) {
 }
 
 bool policy_write(const struct policy *policy, struct store *store, struct error *error) {
-  struct network_facts facts = facts_of(policy);
+  struct network_facts facts = policy_facts(policy);
   return network_write(&policy->network, &facts, store, error);
 }
 
 bool policy_same(const struct policy *policy, struct store *store, struct error *error) {
-  struct network_facts facts = facts_of(policy);
+  struct network_facts facts = policy_facts(policy);
   return facts_same(desc_of(&policy->setup)->facts, &facts, store, error);
 }
 
@@ -234,7 +234,7 @@ bool policy_stored(const struct policy_setup *setup, struct store *store, const 
 static bool take(struct network_setup *network, struct store *store, struct error *error) {
   struct policy *policy = network->owner;
   struct policy_setup *setup = &policy->setup;
-  struct network_facts facts = facts_of(policy);
+  struct network_facts facts = policy_facts(policy);
   setup->evaluator = facts_are(network_evaluator.facts, store) && !setup->classifier;
   setup->dense = setup->classifier || setup->evaluator || facts_are(network_pgmri.facts, store);
   network->desc = desc_of(setup);

@@ -99,7 +99,9 @@ struct policy_draws {
 void policy_reinforce(struct policy *policy, const struct policy_draws *draws, size_t first, size_t images,
                       double size);
 
-/* Sizes and scans as attributes and parameters in group "param" of a checkpoint. */
+/* What checkpoints say of it: sizes and scans. */
+struct network_facts policy_facts(const struct policy *policy);
+/* These as attributes and parameters in group "param" of a checkpoint. */
 bool policy_write(const struct policy *policy, struct store *store, struct error *error);
 
 /* Whether the checkpoint's attributes are those of this policy, as they must be where its training goes on.

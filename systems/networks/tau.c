@@ -174,7 +174,7 @@ void tau_watch(struct tau *tau) {
   watch_graph(&tau->watch, tau_parameters(tau), SAMPLER_parameters);
 }
 
-void tau_changed(struct tau *tau) {
+static void change_parameters(struct tau *tau) {
   if (tau->points) reconstructor_changed(&tau->sampler);
 }
 
@@ -189,7 +189,7 @@ bool tau_open(struct tau *tau, const struct masks_setup *setup, struct reconstru
   if (open_planned(tau, setup, error) &&
       (!setup->train || optimise_open(&tau->optimiser, tau_parameters(tau), &optimiser, error))) {
     graph_start(tau_parameters(tau), options->world.seed);
-    tau_changed(tau);
+    change_parameters(tau);
     share_buffers(tau);
     return true;
   }
@@ -226,39 +226,24 @@ bool tau_measure(const struct masks_setup *setup, struct network_need *need, str
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
-static const struct fact *facts_of(const struct tau *tau, struct network_facts *facts) {
+struct network_facts tau_facts(const struct tau *tau) {
   const struct acquisition *scan = &tau->acquisition;
-  *facts = (struct network_facts){.channels = tau->channels,
-                                  .pools = tau->pools,
-                                  .hidden = tau->hidden,
-                                  .steps = tau->steps,
-                                  .adaptive = tau->adaptive,
-                                  .noise_seed = tau->noise_seed,
-                                  .initial_lines = scan->initial_lines,
-                                  .budget = scan->budget};
-  strcpy(facts->geometry, geometry_of(scan)->name);
-  return network_of_sampler(tau->points)->facts;
-}
-
-bool tau_write(const struct tau *tau, struct store *store, struct error *error) {
-  struct network_facts values;
-  const struct fact *facts = facts_of(tau, &values);
-  return facts_write(facts, &values, store, error) &&
-         checkpoint_write_parameters(store, "sampler", tau_parameters(tau), error) &&
-         checkpoint_write_moments(store, "sampler_optimiser", &tau->optimiser, error);
+  struct network_facts facts = {.channels = tau->channels,
+                                .pools = tau->pools,
+                                .hidden = tau->hidden,
+                                .steps = tau->steps,
+                                .adaptive = tau->adaptive,
+                                .noise_seed = tau->noise_seed,
+                                .initial_lines = scan->initial_lines,
+                                .budget = scan->budget};
+  strcpy(facts.geometry, geometry_of(scan)->name);
+  return facts;
 }
 
 static bool read_parameters(struct tau *tau, struct store *store, struct error *error) {
   bool good = checkpoint_read_parameters(store, "sampler", tau_parameters(tau), error);
-  if (good) tau_changed(tau);
+  if (good) change_parameters(tau);
   return good;
-}
-
-bool tau_read(struct tau *tau, struct store *store, struct error *error) {
-  struct network_facts values;
-  const struct fact *facts = facts_of(tau, &values);
-  return facts_same(facts, &values, store, error) && read_parameters(tau, store, error) &&
-         checkpoint_read_moments(store, "sampler_optimiser", &tau->optimiser, error);
 }
 
 static bool check_scans(const struct tau *tau, const struct network_facts *facts, struct error *error) {
@@ -272,9 +257,8 @@ static bool check_scans(const struct tau *tau, const struct network_facts *facts
 }
 
 static bool read_facts(struct tau *tau, struct store *store, struct error *error) {
-  struct network_facts values;
-  const struct fact *facts = facts_of(tau, &values);
-  if (!facts_read(facts, &values, store, error)) return false;
+  struct network_facts values = tau_facts(tau);
+  if (!facts_read(network_of_sampler(tau->points)->facts, &values, store, error)) return false;
   tau->steps = (uint32_t)values.steps;
   tau->hidden = (uint32_t)values.hidden;
   tau->channels = (uint32_t)values.channels;

@@ -39,19 +39,16 @@ void tau_close(struct tau *tau);
 
 /* What is done to the sampler from here on is asked of whose system does it (SAMPLER of components). */
 void tau_watch(struct tau *tau);
-/* The graph that owns the sampler's parameters; after they have changed, tau_changed. */
+/* The graph that owns the sampler's parameters. */
 struct graph *tau_parameters(const struct tau *tau);
-void tau_changed(struct tau *tau);
 
 /* Passes of the reconstructor that training keeps. */
 size_t tau_passes(const struct options *options);
 /* Bytes that training takes beside the reconstructor: in all, and for an image a pass. */
 bool tau_measure(const struct masks_setup *setup, struct network_need *need, struct error *error);
 
-/* Attributes of the sampler and its scans, parameters in the group `sampler`, its optimiser's moments in
- * `sampler_optimiser`. */
-bool tau_write(const struct tau *tau, struct store *store, struct error *error);
-bool tau_read(struct tau *tau, struct store *store, struct error *error);
+/* What checkpoints say of the sampler and its scans (facts of network_of_sampler). */
+struct network_facts tau_facts(const struct tau *tau);
 /* The sampler and the reconstructor of a checkpoint, to scan with. Refuses one of another kind, other sides,
  * or trained for other scans than the setup's. */
 bool tau_load(struct tau *tau, const char *path, const struct masks_setup *setup, struct error *error);

@@ -206,23 +206,14 @@ static struct network_facts facts_of(const struct through *through, const struct
   return values;
 }
 
-bool through_write(const struct through *through, struct store *store, struct error *error) {
-  struct network_facts values = facts_of(through, &through->policy.setup);
-  return facts_write(facts, &values, store, error) &&
-         checkpoint_write_parameters(store, "sampler", through->policy.graph, error) &&
-         checkpoint_write_moments(store, "sampler_optimiser", &through->optimiser, error);
+struct network_facts through_facts(const struct through *through) {
+  return facts_of(through, &through->policy.setup);
 }
 
 static bool read_parameters(struct through *through, struct store *store, struct error *error) {
   bool good = checkpoint_read_parameters(store, "sampler", through->policy.graph, error);
   if (good) policy_changed(&through->policy);
   return good;
-}
-
-bool through_read(struct through *through, struct store *store, struct error *error) {
-  struct network_facts values = facts_of(through, &through->policy.setup);
-  return facts_same(facts, &values, store, error) && read_parameters(through, store, error) &&
-         checkpoint_read_moments(store, "sampler_optimiser", &through->optimiser, error);
 }
 
 static bool check_scans(const struct through *through, const struct network_facts *values, struct error *error) {

@@ -60,9 +60,7 @@ void through_look(struct through *through, size_t images);
  * gradient. The network's last forward was of this step. */
 void through_backward(struct through *through, uint32_t step, size_t images, double size);
 
-/* Attributes of the network and its scans, parameters in the group `sampler`, its optimiser's moments in
- * `sampler_optimiser`. */
-bool through_write(const struct through *through, struct store *store, struct error *error);
-bool through_read(struct through *through, struct store *store, struct error *error);
+/* What checkpoints say of the network and its scans (network_straight_through.facts). */
+struct network_facts through_facts(const struct through *through);
 
 #endif

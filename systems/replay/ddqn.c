@@ -299,23 +299,13 @@ static const char *network_of_options(const struct options *options) {
                                                   : "policy";
 }
 
-static const char *const reads[] = {POLICY_READS, "ddqn.", NULL};
-
-static const struct log_value unit_values[] = LOG_VALUES(DDQN_VALUES);
-
-static const struct log_curve curves[] = {
-    {"reward of an action", "training", .logged = true, .value = DDQN_reward},
-    {"%s", "validation", .validation = true},
-    {"error of a value", "training", .logged = true, .value = DDQN_error},
-    {.up = NULL}};
-
 const struct task task_ddqn = {
     POLICY_TASK,
     .network = "policy",
     .network_by = network_of_options,
     .unit = "action",
     .worked = "steps",
-    .reads = reads,
+    .reads = KEYS(POLICY_READS, "ddqn."),
     .gamma = "ddqn",
     .more = "ddqn.steps",
     .advice = "lower ddqn.rate or ddqn.clip",
@@ -341,9 +331,11 @@ const struct task task_ddqn = {
               [DDQN_RANKS] = {"ranks", "before the scans of a validation", .validates = true, .host = true, .fill = fill_ranks},
               POLICY_LISTS("one scan of every validation slice, by the most valuable actions",
                            split_scores_and_choices)},
-    .train = {"look", unit_values, (1 << DDQN_loss) - 1, ~0u << DDQN_loss},
+    .train = {"look", LOG_VALUES(DDQN_VALUES), (1 << DDQN_loss) - 1, ~0u << DDQN_loss},
     .select = SELECT_HIGHEST,
-    .curves = curves,
+    .curves = CURVES({"reward of an action", "training", .logged = true, .value = DDQN_reward},
+                     {"%s", "validation", .validation = true},
+                     {"error of a value", "training", .logged = true, .value = DDQN_error}),
     .set = set,
     .plan = plan,
     .check = check,

@@ -63,25 +63,35 @@ size_t split_choices(const struct acquisition *acquisition) {
   return (size_t)acquisition->budget * acquisition->shape.actions;
 }
 
-bool split_score(struct split *split, uint32_t *choices, double *score, struct error *error) {
+bool split_scan(struct split *split, const struct split_scans *how, float *of, uint32_t *action, struct error *error) {
   struct simulation *simulation = &split->simulation;
-  size_t slices = split->report.slices, most = world_capacity(simulation->world, TABLE_ENV);
-  struct arena *arena = arena_open();
   struct ranks *ranks = simulation->device->ranks;
-  float *quality = ARENA_NEW(arena, float, slices);
-  uint32_t *action = choices ? ARENA_NEW(arena, uint32_t, slices * acquisition_steps(&simulation->acquisition)) : NULL;
-  double sum = 0;
-  bool good = true;
+  size_t slices = split->report.slices, most = world_capacity(simulation->world, TABLE_ENV);
   size_t first, end = ranks_rows(ranks, slices, &first);
-  for (; good && first < end; first += most) {
+  for (; first < end; first += most) {
     size_t envs = end - first < most ? end - first : most;
     simulation_restart(simulation, (uint32_t)first, envs);
-    simulation_episode(simulation);
-    world_get(simulation->world, &save_scores, ENV_quality, 0, envs, quality + first);
-    good = device_finish(simulation->device, error) && simulation_check(simulation, error) &&
-           (!choices || keep_actions(split, first, envs, action, error));
+    if (how->scan)
+      schedule_run(how->scan, simulation->world);
+    else
+      simulation_episode(simulation);
+    world_get(simulation->world, how->save, how->score, 0, envs, of + first);
+    if (!device_finish(simulation->device, error) || !simulation_check(simulation, error) ||
+        (action && !keep_actions(split, first, envs, action, error)))
+      return false;
   }
-  ranks_unite(ranks, quality, slices * sizeof *quality);
+  ranks_unite(ranks, of, slices * sizeof *of);
+  return true;
+}
+
+bool split_score(struct split *split, uint32_t *choices, double *score, struct error *error) {
+  const struct split_scans how = {NULL, &save_scores, ENV_quality};
+  size_t slices = split->report.slices, steps = acquisition_steps(&split->simulation.acquisition);
+  struct arena *arena = arena_open();
+  float *quality = ARENA_NEW(arena, float, slices);
+  uint32_t *action = choices ? ARENA_NEW(arena, uint32_t, slices * steps) : NULL;
+  double sum = 0;
+  bool good = split_scan(split, &how, quality, action, error);
   for (size_t i = 0; i < slices; i++) sum += quality[i];
   if (choices && good) count_choices(split, action, choices);
   arena_close(arena);

@@ -23,6 +23,14 @@ bool split_load(struct split *split, struct device *device, struct simulation_pl
                 const struct training_config *config, struct arena *arena, struct error *error);
 void split_close(struct split *split); /* also where it is not open */
 
+/* One scan of every slice, and what it leaves. */
+struct split_scans {
+  const struct schedule *scan; /* NULL: the simulation's own */
+  const struct system *save; /* the host's row that reads it, */
+  unsigned score;            /* of this column */
+};
+/* The scores of all slices, of all ranks, and actions of each: [slice][step]; NULL: none. */
+bool split_scan(struct split *split, const struct split_scans *how, float *of, uint32_t *action, struct error *error);
 /* Mean of the scene's metric over the slices, one scan of each by the policy; counts its actions by step
  * (choices: [budget][lines]; NULL: not). */
 bool split_score(struct split *split, uint32_t *choices, double *score, struct error *error);

@@ -90,9 +90,21 @@ const struct system *training_host(const struct training *training, size_t place
   return &training->list[place].system[row];
 }
 
+static struct world *world_at(const struct training *training, size_t place) {
+  return (training->task->lists[place].validates ? &training->validation : &training->train)->simulation.world;
+}
+
 void training_run_list(struct training *training, size_t place) {
-  struct split *split = training->task->lists[place].validates ? &training->validation : &training->train;
-  schedule_run(&training->list[place], split->simulation.world);
+  schedule_run(&training->list[place], world_at(training, place));
+}
+
+bool training_look(const struct training *training, size_t place, const struct training_column *columns,
+                   struct error *error) {
+  struct world *world = world_at(training, place);
+  struct world_use before = world_enter(world, training_host(training, place, 0));
+  for (; columns->to; columns++) world_read(world, columns->component, columns->row, columns->count, columns->to);
+  world_leave(world, before);
+  return device_finish(training->device, error);
 }
 
 /* What is brought into a window follows from what lists look at, so they are built before it is known. */

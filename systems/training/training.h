@@ -32,7 +32,13 @@ struct log_value {
 
 /* Values of a list X(name, tag, doc). */
 #define LOG_VALUE(name, tag, doc) {#name, tag, doc},
-#define LOG_VALUES(list) {list(LOG_VALUE){NULL, NULL, NULL}}
+#define LOG_VALUES(list) ((const struct log_value[]){list(LOG_VALUE){NULL, NULL, NULL}})
+
+/* Lists of a row, ended as its members want them. */
+#define VALUES(...) ((const struct log_value[]){__VA_ARGS__, {NULL, NULL, NULL}})
+#define CURVES(...) ((const struct log_curve[]){__VA_ARGS__, {.up = NULL}})
+#define SYSTEMS(...) ((const struct system *const[]){__VA_ARGS__, NULL})
+#define KEYS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* A kind of line of the log; its values end with a NULL name. */
 struct log_record {
@@ -230,6 +236,16 @@ static inline struct world *training_world(const struct training *training) {
 void training_run_list(struct training *training, size_t place);
 /* A row of a list of what the host does, for world_enter. */
 const struct system *training_host(const struct training *training, size_t place, int row);
+/* What such a row reads: rows of columns, to where they go. */
+struct training_column {
+  unsigned component;
+  size_t row, count;
+  void *to;
+};
+/* Reads them, for the row 0 of that list, up to one that goes nowhere; waits. */
+bool training_look(const struct training *training, size_t place, const struct training_column *columns,
+                   struct error *error);
+#define COLUMNS(...) ((const struct training_column[]){__VA_ARGS__, {.to = NULL}})
 /* Says of what else checkpoints are made: a name, which is not copied, and at most 64 letters. */
 void training_made_from(struct training *training, const char *name, const char *value);
 

@@ -1,6 +1,7 @@
 /* Checkpoints that name a network and hold it: a reconstructor, policies, and samplers of lines and of points
  * with their reconstructor. Their attributes say how large the network is. */
 #include "kernels/kernels.h"
+#include "systems/networks/checkpoint.h"
 #include "systems/networks/policy.h"
 #include "systems/networks/tau.h"
 #include "tests/fuzz/fuzz.h"
@@ -82,7 +83,9 @@ static void write_reconstructor(enum kind kind, struct store *store) {
   FUZZ_MUST(reconstructor_write(&reconstructor, store, &error));
   if (kind != RECONSTRUCTOR) {
     FUZZ_MUST(tau_open(&tau, &sampler, &reconstructor, &error));
-    FUZZ_MUST(tau_write(&tau, store, &error));
+    const struct network_facts facts = tau_facts(&tau);
+    FUZZ_MUST(facts_write(network_of_sampler(tau.points)->facts, &facts, store, &error));
+    FUZZ_MUST(checkpoint_write_parameters(store, "sampler", tau_parameters(&tau), &error));
     tau_close(&tau);
   }
   reconstructor_close(&reconstructor);
