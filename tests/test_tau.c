@@ -634,7 +634,7 @@ static void other_trainings_are_refused(void **state) {
   refuse(&run, "tau.steps was 2 and is 3 now");
   set_halves(&run, set_options);
   open_run(&run, true);
-  training_tau(&run.training)->noise_seed = 7;
+  fitting_of(&run.training)->sampler.is.noise_seed = 7;
   assert_good(trainer_save(&run.training, "last.h5", &error), &error);
   training_close(&run.training);
   refuse(&run, "its attribute sampler_noise_seed is 7; expected 42: the file is damaged");
