@@ -132,13 +132,10 @@ struct masks_setup fit_masks_setup(const struct training *training) {
                               .train = true};
 }
 
-static const char *start_of(const struct training *training) {
-  return training->config.start ? training->config.start : training->config.reconstructor;
-}
-
 static bool open_reconstructor(struct training *training, struct error *error) {
   const struct options *options = training->options;
   const struct fit_way *way = training->task->facts;
+  const char *start = training->config.start ? training->config.start : training->config.reconstructor;
   struct reconstructor_setup setup = reconstructor_setup_of(
       training->device, training->train.simulation.kernels, options, batch_of(options));
   reconstructor_set_coils(&setup, training_coils(training));
@@ -148,8 +145,7 @@ static bool open_reconstructor(struct training *training, struct error *error) {
   setup.passes = setup.absolute ? 1 : way->passes(options);
   memcpy(setup.beside, training->beside, sizeof setup.beside);
   training_share_reconstructor(training);
-  return reconstructor_begin(&training->reconstructor, start_of(training), &setup, options->world.seed,
-                             error);
+  return reconstructor_begin(&training->reconstructor, start, &setup, options->world.seed, error);
 }
 
 struct optimiser_setup fit_optimiser(const struct options *options) {
@@ -427,26 +423,18 @@ bool fit_validate(struct training *training, double values[TRAINING_VALUES], str
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
-static bool check_steps(const struct training *training, struct error *error) {
-  if (training->optimiser.step == training->done) return true;
-  return fail_file(
-      error,
-      "it has optimiser_step %llu and updates %llu, which must be equal: the file is damaged, start "
-      "anew in another train.output",
-      (unsigned long long)training->optimiser.step, (unsigned long long)training->done);
-}
-
-static bool check_epochs(const struct training *training, struct error *error) {
-  if (training->done % training->each == 0) return true;
-  return fail_file(error,
-                   "it has %llu updates; it must be whole epochs of %llu: the file is damaged, start anew in "
-                   "another train.output",
-                   (unsigned long long)training->done, (unsigned long long)training->each);
-}
-
 bool fit_read(struct training *training, struct store *store, struct error *error) {
   (void)store;
-  return check_epochs(training, error) && check_steps(training, error);
+  if (training->done % training->each)
+    return fail_file(error,
+                     "it has %llu updates; it must be whole epochs of %llu: the file is damaged, start anew in "
+                     "another train.output",
+                     (unsigned long long)training->done, (unsigned long long)training->each);
+  if (training->optimiser.step == training->done) return true;
+  return fail_file(error,
+                   "it has optimiser_step %llu and updates %llu, which must be equal: the file is damaged, start "
+                   "anew in another train.output",
+                   (unsigned long long)training->optimiser.step, (unsigned long long)training->done);
 }
 
 /* ---- the log ------------------------------------------------------------------------------------------- */

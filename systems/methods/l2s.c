@@ -184,13 +184,6 @@ static bool check(struct device *device, const struct options *options, const st
          policy_check(&setup, error);
 }
 
-static void number_scans(struct training *training) {
-  struct learning *learning = learning_of(training);
-  uint64_t before = rollouts_of(training->options, training->acquisition.budget, training->config.round);
-  learning->first_scan = (uint32_t)(before * training->options->learn.scans);
-  training->event_before = (uint64_t)learning->first_scan * learning->rollout.steps;
-}
-
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 static void warn_of_floor(bool falls, const char *name, double start, double floor) {
@@ -211,14 +204,18 @@ static void warn_of_schedules(const struct options *options) {
 
 static void count_rollouts(struct training *training) {
   const struct options *options = training->options;
-  const struct learning *learning = learning_of(training);
+  struct learning *learning = learning_of(training);
   size_t rows = learning->rollout.rows;
   training->wanted = learning->clone.rollouts + divide_up(training->config.steps, rows);
   training->each = divide_up(training->wanted, options->learn.validations);
   training->log_every = options->learn.log_every;
   training->save_every = options->learn.save_every;
   training->work = (double)rows;
-  training->event_each = rows; /* over the environment-steps of all rounds */
+  /* over the environment-steps of all rounds */
+  uint64_t before = rollouts_of(options, training->acquisition.budget, training->config.round);
+  learning->first_scan = (uint32_t)(before * options->learn.scans);
+  training->event_before = (uint64_t)learning->first_scan * learning->rollout.steps;
+  training->event_each = rows;
 }
 
 static bool open_state(struct training *training, struct error *error) {
@@ -233,7 +230,6 @@ static bool open_state(struct training *training, struct error *error) {
   learning->rollout.words = learning->policy.order; /* an update shuffles it anew */
   if (!training->config.round) warn_of_schedules(training->options);
   count_rollouts(training);
-  number_scans(training);
   return true;
 }
 

@@ -165,25 +165,20 @@ static struct training_config config_of(struct stages *all) {
                                   .kernel_folder = all->config->kernel_folder};
 }
 
-static bool set_options(const struct stages *all, struct options *options, struct error *error) {
-  const struct stage *stage = all->stage;
-  *options = *all->options;
-  if (stage->round && all->method->set) all->method->set(options, stage->task, stage->round);
-  return stage->round || !*stage->name || start_set(options, all->arena, error);
-}
-
 /* The stages after it take its reconstructor, or its policy. */
 static bool train_stage(struct stages *all, struct error *error) {
-  const struct task *task = all->stage->task;
-  struct options options;
+  const struct stage *stage = all->stage;
+  const struct task *task = stage->task;
+  struct options options = *all->options;
   struct training_config config = config_of(all);
-  if (!set_options(all, &options, error)) return false;
+  if (stage->round && all->method->set) all->method->set(&options, task, stage->round);
+  if (!stage->round && *stage->name && !start_set(&options, all->arena, error)) return false;
   if (task->reconstructs)
     options.train.output = config.folder ? config.folder : ""; /* the scene that its checkpoints keep */
-  all->device->stage = all->stage->list;
+  all->device->stage = stage->list;
   if (!training_stage(all->device, &options, &config, error)) return false;
   *(task->reconstructs ? &all->reconstructor : &all->policy) =
-      path_of(all, all->stage->name, task->reconstructs ? "best.h5" : "last.h5");
+      path_of(all, stage->name, task->reconstructs ? "best.h5" : "last.h5");
   return true;
 }
 
@@ -256,18 +251,15 @@ static bool is_over(const struct stages *all) {
   return true;
 }
 
-static void end_round(struct stages *all, const struct stage *last) {
-  if (!all->best.round || last->best > all->best.score)
-    all->best = (struct best_round){.round = last->round, .score = last->best, .decides = all->method->stages[1]->name};
-  all->best.rounds = last->round;
-}
-
 static bool run_stages(struct stages *all, struct error *error) {
   struct stage *stage = all->first + !trains_first(all->options);
   all->reconstructor = start_checkpoint(all->options);
   for (; !is_over(all); stage++) {
     if (!run_stage(all, stage, error)) return false;
-    if (stage->round && stage[1].round != stage->round) end_round(all, stage);
+    if (!stage->round || stage[1].round == stage->round) continue;
+    if (!all->best.round || stage->best > all->best.score)
+      all->best = (struct best_round){.round = stage->round, .score = stage->best, .decides = all->method->stages[1]->name};
+    all->best.rounds = stage->round;
   }
   return !all->method->alternates || note(all, &all->best, error);
 }
@@ -300,16 +292,11 @@ static void forget_stages(const struct stages *all) {
   if (all->made) rmdir(path_of(all, "", ""));
 }
 
-/* Before the reconstructor is trained. */
-static bool check_options(const struct stages *all, struct error *error) {
-  for (size_t place = 1; all->method->stages[place]; place++)
-    if (!training_check(all->method->stages[place], all->device, all->options, all->rounds, error)) return false;
-  return true;
-}
-
 static bool train_stages(struct stages *all, struct error *error) {
-  bool good = check_options(all, error) && start_check(all->options, error) && open_log(all, error) &&
-              run_stages(all, error);
+  bool good = true; /* others are checked before the reconstructor is trained */
+  for (size_t place = 1; good && all->method->stages[place]; place++)
+    good = training_check(all->method->stages[place], all->device, all->options, all->rounds, error);
+  good = good && start_check(all->options, error) && open_log(all, error) && run_stages(all, error);
   if (!good && all->log) forget_stages(all);
   if (all->log) fclose(all->log);
   return good;

@@ -28,23 +28,21 @@ const struct system system_order_rows = {.name = "order_rows",
                                          .parts = SET(ROLLOUT_order),
                                          .loads = true};
 
-static void write_order(struct rollout *rollout) {
-  struct arena *arena = arena_open();
-  uint32_t *order = ARENA_NEW(arena, uint32_t, rollout->rows);
-  for (size_t i = 0; i < rollout->rows; i++) order[i] = (uint32_t)i;
-  world_put(rollout->simulation->world, &system_order_rows, ROLLOUT_order, 0, rollout->rows, order);
-  arena_close(arena);
-}
-
 const struct system system_load_end = {.name = "load_end",
                                        .doc = "scans end truly: nothing is to come after their last step",
                                        .writes = SET(ROLLOUT_last_value),
                                        .loads = true};
 
-static void load_last_value(struct world *world) {
+static void load_rows(const struct rollout *rollout) {
+  struct world *world = rollout->simulation->world;
+  struct arena *arena = arena_open();
+  uint32_t *order = ARENA_NEW(arena, uint32_t, rollout->rows);
+  for (size_t i = 0; i < rollout->rows; i++) order[i] = (uint32_t)i;
+  world_put(world, &system_order_rows, ROLLOUT_order, 0, rollout->rows, order);
   struct world_use before = world_enter(world, &system_load_end);
   world_fill(world, ROLLOUT_last_value, 0);
   world_leave(world, before);
+  arena_close(arena);
 }
 
 /* Where the rollout normalises, the normalised advantages take the place of the others. */
@@ -82,8 +80,7 @@ void rollout_open(struct rollout *rollout) {
                               rollout_can_keep(simulation->device, rollout->scans, rollout->launch)),
           "%zu rows cannot be kept", rollout->rows);
   open_group(rollout);
-  write_order(rollout);
-  load_last_value(simulation->world);
+  load_rows(rollout);
 }
 
 /* ---- playing ------------------------------------------------------------------------------------------- */
@@ -318,24 +315,19 @@ static const struct system loss = {
     .kernels = {"policy_loss"},
     .run = run_loss};
 
-static void add_gather(struct rollout *rollout, struct schedule *schedule) {
-  struct simulation *simulation = rollout->simulation;
-  schedule_add(schedule, &gather, rollout);
-  simulation_add_observe(simulation, schedule);
-  schedule_add(schedule, &system_encode_policy, simulation);
-}
-
 void rollout_add_gradient(struct rollout *rollout, struct schedule *schedule) {
-  schedule_add(schedule, &system_zero_policy, rollout->simulation);
+  struct simulation *simulation = rollout->simulation;
+  schedule_add(schedule, &system_zero_policy, simulation);
   schedule_add(schedule, &repeat_passes, rollout);
-  if (rollout->keeps)
-    schedule_add(schedule, &gather_kept, rollout);
-  else
-    add_gather(rollout, schedule);
+  schedule_add(schedule, rollout->keeps ? &gather_kept : &gather, rollout);
+  if (!rollout->keeps) {
+    simulation_add_observe(simulation, schedule);
+    schedule_add(schedule, &system_encode_policy, simulation);
+  }
   struct system *pass = schedule_add(schedule, &forward, rollout);
   if (rollout->keeps) pass->reads ^= SET(BATCH_observation) | SET(POLICY_kept);
   schedule_add(schedule, &loss, rollout)->reads |= SET(rollout->advantages);
-  schedule_add(schedule, &system_backward_policy, rollout->simulation);
+  schedule_add(schedule, &system_backward_policy, simulation);
   schedule_add(schedule, &system_end, NULL);
 }
 

@@ -158,11 +158,6 @@ static const struct system gather = {.name = "gather_states",
                                      .writes = SET(BATCH_observation) | SET(BATCH_taken),
                                      .run = run_gather};
 
-static double usual_advantage(const struct trajectories *trajectories) {
-  const struct simulation *simulation = trajectories->simulation;
-  return usual_gain * metric_scale(simulation->options) / (double)(trajectories->all * simulation->plan.draws);
-}
-
 static void run_loss(struct world *world, void *context) {
   const struct trajectories *trajectories = context;
   const struct simulation *simulation = trajectories->simulation;
@@ -175,7 +170,7 @@ static void run_loss(struct world *world, void *context) {
                                      .steps = trajectories->steps,
                                      .shared = simulation->plan.greedy};
   policy_reinforce(simulation->policy, &draws, simulation->pass.first, simulation->pass.images,
-                   usual_advantage(trajectories));
+                   usual_gain * metric_scale(simulation->options) / (double)(trajectories->all * draws.draws));
 }
 
 static const struct system loss = {.name = "reinforce_loss",

@@ -192,16 +192,21 @@ static bool log_units(struct training *training, struct pace *pace, struct error
   return true;
 }
 
-static bool is_better(const struct training *training, double value) {
+/* Whether it is the best so far, which it is then. */
+static bool take_best(struct training *training, double value) {
   enum task_select select = training->task->select;
-  if (select == SELECT_NOTHING) return false;
-  return !training->best_at || (select == SELECT_LOWEST ? value < training->best : value > training->best);
+  bool better = select == SELECT_LOWEST ? value < training->best : value > training->best;
+  if (select == SELECT_NOTHING || (training->best_at && !better)) return false;
+  training->best = value;
+  training->best_at = training->done;
+  return true;
 }
 
-static bool keep_file(const struct training *training, struct error *error) {
+static bool save_validated(const struct training *training, bool best, struct error *error) {
   char name[TRAINING_NAME];
-  if (!training->task->keeps || !training->task->keeps(training, name)) return true;
-  return trainer_save(training, name, error);
+  if (!training->run.folder) return true;
+  if (best && !trainer_save(training, "best.h5", error)) return false;
+  return !training->task->keeps || !training->task->keeps(training, name) || trainer_save(training, name, error);
 }
 
 static bool validate(struct training *training, struct pace *pace, struct error *error) {
@@ -211,15 +216,11 @@ static bool validate(struct training *training, struct pace *pace, struct error 
   if (!training->task->validate(training, values, error) ||
       !check_finite(training, &training->task->validation, values, error))
     return false;
-  bool best = is_better(training, values[training->task->selected]);
-  if (best) {
-    training->best = values[training->task->selected];
-    training->best_at = training->done;
-  }
+  bool best = take_best(training, values[training->task->selected]);
   if (training->run.log && !make_digest(training, error)) return false;
   record(training, &training->task->validation, values);
   tell(training);
-  bool good = !training->run.folder || ((!best || trainer_save(training, "best.h5", error)) && keep_file(training, error));
+  bool good = save_validated(training, best, error);
   pace->seconds += clock_work() - start;
   return good;
 }

@@ -78,10 +78,9 @@ static bool build_lists(struct training *training, struct error *error) {
 
 /* Networks have told what they need. */
 static bool open_lists(struct training *training, struct error *error) {
-  const struct task_list *row = training->task->lists;
   bool good = build_lists(training, error);
   for (size_t i = 0; good && i < TASK_LISTS; i++)
-    if (row[i].name && !is_elsewhere(&row[i]) && !row[i].host)
+    if (!training->task->lists[i].host)
       good = schedule_prepare(&training->list[i], training->train.simulation.kernels, error);
   return good;
 }
@@ -214,25 +213,20 @@ static bool open_data(struct training *training, struct error *error) {
 
 /* ---- networks ------------------------------------------------------------------------------------------ */
 
-static bool measure_networks(struct training *training, struct error *error) {
-  const struct task_network *const *network = training->task->networks;
-  for (size_t i = 1; *network && network[i]; i++)
-    if (network[i]->measure && !network[i]->measure(training, &training->beside[i - 1], error)) return false;
-  return true;
-}
-
-static bool open_optimiser(struct training *training, const struct task_network *network,
-                           struct error *error) {
+static bool open_network(struct training *training, const struct task_network *network, struct error *error) {
+  if (!network->open(training, error)) return false;
+  if (!network->optimiser) return true;
   struct optimiser_setup setup = network->optimiser(training->options);
   return optimise_open(&training->optimiser, network->graph(training), &setup, error);
 }
 
+/* The first is opened with room for the others. */
 static bool open_networks(struct training *training, struct error *error) {
   const struct task_network *const *network = training->task->networks;
-  bool good = measure_networks(training, error);
-  for (; good && *network; network++)
-    good = (*network)->open(training, error) &&
-           (!(*network)->optimiser || open_optimiser(training, *network, error));
+  bool good = true;
+  for (size_t i = 1; good && *network && network[i]; i++)
+    good = !network[i]->measure || network[i]->measure(training, &training->beside[i - 1], error);
+  for (size_t i = 0; good && network[i]; i++) good = open_network(training, network[i], error);
   return good;
 }
 
