@@ -46,11 +46,6 @@ static const struct task *started_by(const struct method *method, const char *ke
   return NULL;
 }
 
-/* Of several stages the first is left out where its reconstructor is there. */
-static bool is_left_out(const struct method *method, const struct task *task, const struct options *options) {
-  return method->stages[1] && task == method->stages[0] && start_checkpoint(options);
-}
-
 static const char *list_starting(const char *key, struct arena *arena) {
   const char *text = "";
   for (const struct method *const *method = method_list; *method; method++)
@@ -67,12 +62,13 @@ static bool refuse_start(const struct method *method, const char *key, const cha
   return false;
 }
 
+/* Of several stages the first is left out where its reconstructor is there. */
 static bool check_start(const struct method *method, const char *key, const char *what, const struct options *options,
                         struct device *device, struct error *error) {
   const struct task *task = started_by(method, key);
   if (!*value_of(options, key)) return true;
   if (!task) return refuse_start(method, key, what, error);
-  if (is_left_out(method, task, options))
+  if (method->stages[1] && task == method->stages[0] && start_checkpoint(options))
     return fail_usage(error,
                       "%s starts %s, and none is trained by train.*: %s names one that is trained; leave one of the "
                       "two out",

@@ -38,30 +38,21 @@ static bool put_coils(struct lists *lists, const char *stage, struct arena *aren
   return true;
 }
 
-static bool describe_slices(struct schedule *list, const struct simulation *simulation, struct error *error) {
-  if (simulation->plan.window) return slice_cache_describe(list, simulation, error);
-  return transform_describe(list, slice_transforms(simulation), error);
-}
-
 static const char *when_loaded(const struct simulation *simulation) {
   bool moved = simulation->plan.columns & SET(SLICE_original);
   if (simulation->plan.window) return "when slices are loaded, and where one is read";
   return moved ? "when slices are loaded, and before every epoch" : "when slices are loaded";
 }
 
-static bool put_loads(struct lists *lists, const char *stage, const struct simulation *simulation, struct arena *arena,
-                      struct error *error) {
-  struct schedule *list = ARENA_NEW(arena, struct schedule, 1);
-  if (!simulation_describe_loads(list, simulation, error)) return false;
-  lists_put(lists, stage, "when slices are loaded", list);
-  return true;
-}
-
 bool lists_put_data(struct lists *lists, const char *stage, const struct simulation *simulation, struct arena *arena,
                     struct error *error) {
-  struct schedule *list = ARENA_NEW(arena, struct schedule, 1);
-  if (!put_loads(lists, stage, simulation, arena, error) || !describe_slices(list, simulation, error)) return false;
-  lists_put(lists, stage, when_loaded(simulation), list);
+  struct schedule *loads = ARENA_NEW(arena, struct schedule, 2), *slices = loads + 1;
+  if (!simulation_describe_loads(loads, simulation, error) ||
+      !(simulation->plan.window ? slice_cache_describe(slices, simulation, error)
+                                : transform_describe(slices, slice_transforms(simulation), error)))
+    return false;
+  lists_put(lists, stage, "when slices are loaded", loads);
+  lists_put(lists, stage, when_loaded(simulation), slices);
   return simulation->options->data.kspace != KSPACE_MEASURED || put_coils(lists, stage, arena, error);
 }
 

@@ -37,13 +37,6 @@ static bool is_listed(const struct option *row, const char *const list[]) {
   return false;
 }
 
-/* A key that is newer than the checkpoint had its default then. */
-static const char *standard_value(const struct option *row, struct arena *arena) {
-  struct options *standard = ARENA_NEW(arena, struct options, 1);
-  option_defaults(&option_table, standard, arena);
-  return option_text(row, standard, arena);
-}
-
 /* Options of which the network's shape, or what it is trained for, follows: none starts from it with another
  * value. */
 static const char *const shapes[] = {
@@ -63,15 +56,18 @@ static const char *way_on(const struct run_files *run, const struct option *row,
                         : ", and with the reconstructor that stands beside it as train.start or learn.reconstructor");
 }
 
+/* A key that is newer than the checkpoint had its default then. */
 static bool compare_scene(const struct run_files *run, const char *stored, struct error *error) {
   struct arena *arena = arena_open();
+  struct options *standard = ARENA_NEW(arena, struct options, 1);
   bool same = true;
+  option_defaults(&option_table, standard, arena);
   for (size_t i = 0; same && i < option_table.count; i++) {
     const struct option *row = &option_table.rows[i];
     if (row->concerns == CONCERNS_PLACE || !(is_listed(row, run->reads) || is_listed(row, run->reads_beside))) continue;
     const char *before = scene_value(stored, row->section, row->name, arena);
     const char *now = option_text(row, run->options, arena);
-    if (!before) before = standard_value(row, arena);
+    if (!before) before = option_text(row, standard, arena);
     if (strcmp(before, now))
       same = fail(error,
                   "it is of another scene: %s.%s was %s and is %s now; use that value, or another "
@@ -226,12 +222,8 @@ bool run_write(const struct run_files *run, struct store *store, struct error *e
 
 /* ---- going on ------------------------------------------------------------------------------------------ */
 
-/* A file that could not be read, now or then, proves nothing. */
-static bool is_changed(const struct digest *before, const struct digest *now) {
-  return digest_is_known(before) && digest_is_known(now) && memcmp(before, now, sizeof *now) != 0;
-}
-
-/* Checkpoints of older versions do not say what the files held. */
+/* Checkpoints of older versions do not say what the files held; and a file that could not be read, now or then, proves
+ * nothing. */
 static bool compare_contents(const struct run_data *data, const char *name, struct store *store,
                              struct error *error) {
   const struct dataset *dataset = data->dataset;
@@ -242,8 +234,10 @@ static bool compare_contents(const struct run_data *data, const char *name, stru
   struct arena *arena = arena_open();
   struct digest *before = ARENA_NEW(arena, struct digest, count);
   bool good = store_read_known(store, key, STORE_U32, 2 * count, before, error);
-  for (size_t v = count; good && v-- > 0;)
-    if (is_changed(&before[v], &dataset->volumes[v].digest)) changed++, first = v;
+  for (size_t v = count; good && v-- > 0;) {
+    const struct digest *now = &dataset->volumes[v].digest;
+    if (digest_is_known(&before[v]) && digest_is_known(now) && memcmp(&before[v], now, sizeof *now)) changed++, first = v;
+  }
   arena_close(arena);
   if (!changed) return good;
   return fail(
@@ -363,24 +357,6 @@ bool run_check_scene(const struct run_files *run, struct error *error) {
   return go_on(run, NULL, NULL, NULL, error);
 }
 
-static bool open_events(struct run_files *run, const char *path, double bytes, struct error *error) {
-  if (!file_append(&run->events, path, error)) return false;
-  if (!shorten(run->events, path, bytes, events_whole, error)) return false;
-  if (ftell(run->events) == 0) events_start(run->events, (double)time(NULL));
-  return true;
-}
-
-static bool open_files(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error) {
-  const char *last = run_path(run, "last.h5"), *log = run_path(run, "log.jsonl");
-  struct lengths lengths = {0};
-  if (!run_hold(&run->log, run->folder, log, error)) return false;
-  if (!folder_takes(run, resume, error)) return forget_log(run, log);
-  if (!go_on(run, &lengths, read, context, error)) return false;
-  if (resume && !file_is_there(last)) log_info("there is no %s yet: training from the start", last);
-  return shorten(run->log, log, lengths.log, whole_lines, error) &&
-         open_events(run, run_path(run, EVENTS_NAME), lengths.events, error);
-}
-
 /* Whoever was learned from says little about others. */
 static bool check_patients(const struct run_files *run, struct error *error) {
   const char *text =
@@ -391,30 +367,23 @@ static bool check_patients(const struct run_files *run, struct error *error) {
 }
 
 bool run_open(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error) {
-  return check_patients(run, error) && open_files(run, resume, read, context, error);
+  const char *last = run_path(run, "last.h5"), *log = run_path(run, "log.jsonl"), *events = run_path(run, EVENTS_NAME);
+  struct lengths lengths = {0};
+  if (!check_patients(run, error) || !run_hold(&run->log, run->folder, log, error)) return false;
+  if (!folder_takes(run, resume, error)) return forget_log(run, log);
+  if (!go_on(run, &lengths, read, context, error)) return false;
+  if (resume && !file_is_there(last)) log_info("there is no %s yet: training from the start", last);
+  if (!shorten(run->log, log, lengths.log, whole_lines, error) || !file_append(&run->events, events, error) ||
+      !shorten(run->events, events, lengths.events, events_whole, error))
+    return false;
+  if (ftell(run->events) == 0) events_start(run->events, (double)time(NULL));
+  return true;
 }
 
 bool run_follow(struct run_files *run, bool resume, run_reader *read, void *context, struct error *error) {
   struct lengths lengths;
   bool good = !resume || go_on(run, &lengths, read, context, error);
   run->folder = NULL;
-  return good;
-}
-
-bool run_has_best(const struct run_files *run, bool is_last, struct error *error) {
-  const char *best = run_path(run, "best.h5");
-  return is_last || file_is_there(best) ||
-         fail_file(error,
-                   "%s, the best so far, is not there: bring it back, or start anew in another train.output",
-                   best);
-}
-
-bool run_mend_best(const struct run_files *run, bool is_last, run_writer *write, void *context,
-                   struct error *error) {
-  const char *best = run_path(run, "best.h5");
-  bool mend = is_last && !file_is_there(best), good = !mend || write(context, error);
-  if (mend && good)
-    log_warning("%s was not there; it was written again, for last.h5 is the best so far", best);
   return good;
 }
 

@@ -58,12 +58,6 @@ bool run_follow(struct run_files *run, bool resume, run_reader *read, void *cont
 void run_close(struct run_files *run);
 const char *run_path(const struct run_files *run, const char *name); /* in its folder */
 
-/* Where best.h5 is gone, it is written again if last.h5 holds the same; else its training does not go on. */
-bool run_has_best(const struct run_files *run, bool is_last, struct error *error);
-typedef bool run_writer(void *context, struct error *error);
-bool run_mend_best(const struct run_files *run, bool is_last, run_writer *write, void *context,
-                   struct error *error);
-
 /* Syncs the files that a checkpoint counts on: they must reach the disk before it. */
 bool run_flush(const struct run_files *run, struct error *error);
 /* Optimiser, scene, version, device, data, origin and lengths of the files; the caller writes what is its

@@ -440,8 +440,10 @@ static bool read_best(struct training *training, struct store *store, struct err
       !checkpoint_number(store, "best", -1e15, 1e15, &training->best, error))
     return false;
   training->best_at = (uint64_t)best_at;
-  return check_best(training, error) &&
-         run_has_best(&training->run, !training->best_at || training->best_at == training->done, error);
+  const char *best = run_path(&training->run, "best.h5");
+  if (!check_best(training, error)) return false;
+  return !training->best_at || training->best_at == training->done || file_is_there(best) ||
+         fail_file(error, "%s, the best so far, is not there: bring it back, or start anew in another train.output", best);
 }
 
 static bool read_done(struct training *training, struct store *store, struct error *error) {
@@ -475,16 +477,15 @@ static bool read_state(struct store *store, void *context, struct error *error) 
   return true;
 }
 
-static bool write_best(void *context, struct error *error) {
-  return trainer_save(context, "best.h5", error);
-}
-
 bool trainer_open_files(struct training *training, struct error *error) {
   const struct training_config *config = &training->config;
+  struct run_files *run = &training->run;
   if (!config->folder) return true;
-  if (ranks_number(training->device->ranks)) return run_follow(&training->run, config->resume, read_state, training, error);
-  return run_open(&training->run, config->resume, read_state, training, error) &&
-         (!training->run.selects ||
-          run_mend_best(&training->run, training->best_at && training->best_at == training->done, write_best, training,
-                        error));
+  if (ranks_number(training->device->ranks)) return run_follow(run, config->resume, read_state, training, error);
+  if (!run_open(run, config->resume, read_state, training, error)) return false;
+  const char *best = run_path(run, "best.h5");
+  if (!training->best_at || training->best_at != training->done || file_is_there(best)) return true;
+  if (!trainer_save(training, "best.h5", error)) return false;
+  log_warning("%s was not there; it was written again, for last.h5 is the best so far", best);
+  return true;
 }
