@@ -251,33 +251,26 @@ static bool validate(struct training *training, double values[TRAINING_VALUES], 
 }
 
 /* The mask, as samplers read it, and its actions in the order that they were taken in. */
-static bool write_mask(const struct training *training, struct arena *arena, struct store *store,
-                       struct error *error) {
+static bool write_search(const struct training *training, struct store *store, struct error *error) {
   const struct scan_shape *scan = &training->acquisition.shape;
+  const struct geometry *geometry = geometry_of(&training->acquisition);
   size_t actions = scan->actions, taken = training->done;
-  bool points = geometry_of(&training->acquisition)->points;
-  const size_t shape[] = {points ? scan->height : actions, scan->width};
+  const size_t shape[] = {geometry->points ? scan->height : actions, scan->width};
+  struct arena *arena = arena_open();
   uint8_t *mask = ARENA_NEW(arena, uint8_t, actions);
   uint32_t *order = ARENA_NEW(arena, uint32_t, taken);
-  return training_look(training, LBCS_SAVE, COLUMNS({SCENE_grown, 0, 1, mask}, {ROLLOUT_action, 0, taken, order}), error) &&
-         store_write(store, "mask", STORE_U8, points ? 2 : 1, shape, mask, false, error) &&
-         store_write(store, "order", STORE_U32, 1, &taken, order, false, error);
-}
-
-static bool write_search(const struct training *training, struct store *store, struct error *error) {
-  struct arena *arena = arena_open();
   bool good = store_put_text(store, "network", training->task->network, error) &&
-              store_put_text(store, "scan_geometry", geometry_of(&training->acquisition)->name, error) &&
-              write_mask(training, arena, store, error);
+              store_put_text(store, "scan_geometry", geometry->name, error) &&
+              training_look(training, LBCS_SAVE, COLUMNS({SCENE_grown, 0, 1, mask}, {ROLLOUT_action, 0, taken, order}), error) &&
+              store_write(store, "mask", STORE_U8, geometry->points ? 2 : 1, shape, mask, false, error) &&
+              store_write(store, "order", STORE_U32, 1, &taken, order, false, error);
   arena_close(arena);
   return good;
 }
 
-/* The column that is carried must be the initial mask with these actions. */
-static bool check_order(const struct training *training, const uint32_t *order, const uint8_t *mask,
-                        struct arena *arena) {
+/* Whether the mask is the initial one with these actions, which `grown` has room for. */
+static bool is_grown(const struct training *training, const uint32_t *order, const uint8_t *mask, uint8_t *grown) {
   size_t actions = training->acquisition.shape.actions;
-  uint8_t *grown = ARENA_NEW(arena, uint8_t, actions);
   acquisition_initial(&training->acquisition, grown);
   for (size_t i = 0; i < training->done; i++) {
     if (order[i] >= actions || grown[order[i]]) return false;
@@ -286,30 +279,25 @@ static bool check_order(const struct training *training, const uint32_t *order, 
   return !memcmp(grown, mask, actions);
 }
 
-static bool read_order(struct training *training, struct arena *arena, struct store *store, struct error *error) {
+static bool read_search(struct training *training, struct store *store, struct error *error) {
   struct world *world = training_world(training);
-  size_t taken = training->done;
+  size_t taken = training->done, actions = training->acquisition.shape.actions;
+  struct arena *arena = arena_open();
   uint32_t *order = ARENA_NEW(arena, uint32_t, taken);
-  uint8_t *mask = ARENA_NEW(arena, uint8_t, training->acquisition.shape.actions);
-  if (!store_read_known(store, "order", STORE_U32, taken, order, error)) return false;
+  uint8_t *mask = ARENA_NEW(arena, uint8_t, 2 * actions);
+  bool good = store_read_known(store, "order", STORE_U32, taken, order, error);
   struct world_use before = world_enter(world, &load_mask);
   world_read(world, SCENE_grown, 0, 1, mask);
-  bool good = device_finish(world_device(world), error);
-  if (good && !check_order(training, order, mask, arena))
+  good = good && device_finish(world_device(world), error);
+  if (good && !is_grown(training, order, mask, mask + actions))
     good = fail_file(error,
                      "its mask is not the initial one with the %zu action%s of its order: the file is damaged, "
                      "start anew in another train.output",
                      taken, plural(taken));
   world_write(world, ROLLOUT_action, 0, good ? taken : 0, order);
   world_leave(world, before);
-  return good && device_finish(world_device(world), error);
-}
-
-static bool read_search(struct training *training, struct store *store, struct error *error) {
-  struct arena *arena = arena_open();
-  bool good = read_order(training, arena, store, error);
   arena_close(arena);
-  return good;
+  return good && device_finish(world_device(world), error);
 }
 
 static const struct task task_lbcs = {

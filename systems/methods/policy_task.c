@@ -14,8 +14,7 @@ struct policy_learning *policy_learning_of(const struct training *training) {
 /* ---- data ---------------------------------------------------------------------------------------------- */
 
 bool policy_task_describe(struct training *training, struct error *error) {
-  return training_describe_split(training, &training->train, &sampler_policy, error) &&
-         training_describe_split(training, &training->validation, &sampler_policy, error);
+  return training_describe_splits(training, &sampler_policy, error);
 }
 
 bool policy_task_load(struct training *training, struct split *split, struct error *error) {

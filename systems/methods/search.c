@@ -39,9 +39,7 @@ struct simulation_plan search_plan(const struct training *training, const struct
 }
 
 bool search_describe(struct training *training, struct error *error) {
-  const struct search_way *way = training->task->facts;
-  return training_describe_split(training, &training->train, way->sampler, error) &&
-         training_describe_split(training, &training->validation, way->sampler, error);
+  return training_describe_splits(training, ((const struct search_way *)training->task->facts)->sampler, error);
 }
 
 bool search_load(struct training *training, struct split *split, struct error *error) {

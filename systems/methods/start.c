@@ -46,18 +46,14 @@ static const struct task *started_by(const struct method *method, const char *ke
   return NULL;
 }
 
-static const char *list_starting(const char *key, struct arena *arena) {
-  const char *text = "";
-  for (const struct method *const *method = method_list; *method; method++)
-    if (started_by(*method, key)) text = arena_text(arena, "%s%s%s", text, *text ? ", " : "", (*method)->name);
-  return text;
-}
-
 static bool refuse_start(const struct method *method, const char *key, const char *what, struct error *error) {
   struct arena *arena = arena_open();
+  const char *takes = "";
+  for (const struct method *const *other = method_list; *other; other++)
+    if (started_by(*other, key)) takes = arena_text(arena, "%s%s%s", takes, *takes ? ", " : "", (*other)->name);
   fail_usage(error,
              "%s starts %s, and train.method %s trains none that starts so; leave it out, or take one of %s",
-             key, what, method->name, list_starting(key, arena));
+             key, what, method->name, takes);
   arena_close(arena);
   return false;
 }

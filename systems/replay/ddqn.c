@@ -140,8 +140,7 @@ static bool describe(struct training *training, struct error *error) {
   ddqn->replay = replay_of(training->options, &training->acquisition);
   ddqn->batch = training->options->ddqn.batch;
   ddqn->most = pass_of(training->options);
-  return training_describe_split(training, &training->train, sampler_of(training), error) &&
-         training_describe_split(training, &training->validation, sampler_of(training), error);
+  return training_describe_splits(training, sampler_of(training), error);
 }
 
 static bool load(struct training *training, struct split *split, struct error *error) {

@@ -115,13 +115,18 @@ static bool describe(struct training *training, struct error *error) {
          (training->device || (task(training, error) && build_lists(training, error)));
 }
 
-bool training_describe_split(struct training *training, struct split *split, const struct sampler *sampler,
-                             struct error *error) {
+static bool describe_split(struct training *training, struct split *split, const struct sampler *sampler,
+                           struct error *error) {
   size_t slices = training->device ? 1 : lists_slices(&split->options);
   struct simulation_plan plan = training->task->plan(training, split, slices);
   if (split == &training->validation) plan.prefix = "validation ";
   plan.window = !training->device && slice_cache_planned(&split->options, plan.slices, plan.together);
   return simulation_describe(&split->simulation, &split->options, &plan, sampler, error);
+}
+
+bool training_describe_splits(struct training *training, const struct sampler *sampler, struct error *error) {
+  return describe_split(training, &training->train, sampler, error) &&
+         describe_split(training, &training->validation, sampler, error);
 }
 
 void training_note_scans(struct training *training, struct lists *lists, const char *stage, struct arena *arena) {

@@ -221,9 +221,8 @@ bool training_describe(const struct task *task, const char *stage, struct lists 
 
 /* Columns of its lists over that split's world, as far as they are built. */
 component_set training_columns(const struct training *training, const struct split *split);
-/* Describes the split's simulation by the task's plan, where it decides by that sampler, without a device. */
-bool training_describe_split(struct training *training, struct split *split, const struct sampler *sampler,
-                             struct error *error);
+/* Describes both splits' simulations by the task's plan, where they decide by that sampler, without a device. */
+bool training_describe_splits(struct training *training, const struct sampler *sampler, struct error *error);
 /* What scans of both splits are composed of. */
 void training_note_scans(struct training *training, struct lists *lists, const char *stage, struct arena *arena);
 /* Its own state; wrong where the task is of another. */
