@@ -222,11 +222,9 @@ static bool validate(struct training *training, double values[TRAINING_VALUES], 
 
 /* ---- the row ------------------------------------------------------------------------------------------- */
 
-static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
-                  uint32_t rounds, struct error *error) {
-  const struct rate_schedule rates = fit_rates(options);
-  (void)device, (void)acquisition, (void)rounds;
-  return rate_check(&rates, "train.milestones", error) && network_check(&network_classifier, options, error);
+static bool check_options(const struct task_check *check, struct error *error) {
+  const struct rate_schedule rates = fit_rates(check->options);
+  return rate_check(&rates, "train.milestones", error) && network_check(&network_classifier, check->options, error);
 }
 
 static const struct log_value epoch_values[] = {
@@ -268,7 +266,7 @@ const struct task task_classifier = {
                      {"cross-entropy", "validation", .validation = true, .value = EPOCH_VAL_LOSS},
                      {"accuracy", "validation", .validation = true, .value = EPOCH_VAL_ACCURACY}),
     .plan = plan,
-    .check = check,
+    .check = check_options,
     .describe = fit_describe,
     .note = fit_note,
     .load = fit_load,

@@ -306,10 +306,8 @@ static const struct log_value epoch_values[] = {
          "the squared error of the evaluator's scores, of images and of the truth, mean over columns"},
     [EPOCH_VAL_EVALUATOR + 1] = {NULL, NULL, NULL}};
 
-static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
-                  uint32_t rounds, struct error *error) {
-  return network_check(&network_evaluator, options, error) &&
-         fit_check(device, options, acquisition, rounds, error);
+static bool check_options(const struct task_check *check, struct error *error) {
+  return network_check(&network_evaluator, check->options, error) && fit_check(check, error);
 }
 
 const struct task task_evaluator = {
@@ -328,7 +326,7 @@ const struct task task_evaluator = {
     .lists = {FIT_LISTS_WITH(fill_validate)},
     .validation = {"epoch", epoch_values, 1 << EPOCH_VAL_LOSS | 1 << EPOCH_VAL_EVALUATOR},
     .score = EPOCH_VAL_SSIM,
-    .check = check,
+    .check = check_options,
     .fits = fit_fits};
 
 const struct method method_evaluator = {.name = "evaluator",

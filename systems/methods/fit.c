@@ -14,11 +14,10 @@ struct fitting *fitting_of(const struct training *training) {
 
 /* ---- options ------------------------------------------------------------------------------------------- */
 
-bool fit_check(struct device *device, const struct options *options, const struct acquisition *acquisition,
-               uint32_t rounds, struct error *error) {
-  const struct rate_schedule rates = fit_rates(options);
-  (void)device, (void)acquisition, (void)rounds;
-  return rate_check(&rates, "train.milestones", error) && network_check(network_chosen(options), options, error);
+bool fit_check(const struct task_check *check, struct error *error) {
+  const struct rate_schedule rates = fit_rates(check->options);
+  return rate_check(&rates, "train.milestones", error) &&
+         network_check(network_chosen(check->options), check->options, error);
 }
 
 /* What learns masks by a U-Net goes through one image's transform; the variational network takes k-space of all coils. */
@@ -39,12 +38,12 @@ static bool check_one_coil(const struct options *options, const char *method, st
 #define METHOD_WORD(enumerator, name) #name,
 static const char *const method_word[] = {TRAIN_METHODS(METHOD_WORD)};
 
-bool fit_check_masks(struct device *device, const struct options *options, const struct acquisition *acquisition,
-                     uint32_t rounds, struct error *error) {
+bool fit_check_masks(const struct task_check *check, struct error *error) {
+  const struct options *options = check->options;
   const char *method = method_word[options->train.method];
   if (options->reconstruct.method != RECONSTRUCT_VARNET && !check_one_coil(options, method, error)) return false;
   if (geometry_chosen(options)->columns || geometry_chosen(options)->points)
-    return fit_check(device, options, acquisition, rounds, error);
+    return fit_check(check, error);
   return fail_usage(
       error,
       "train.method is %s, which learns masks of lines or points, and acquisition.geometry is %s; "

@@ -77,8 +77,7 @@ bool fit_read_masks(struct training *training, struct store *store, struct error
 #define FIT_MASKS_NETWORK                                                                                    \
   .measure = fit_measure_masks, .graph = fit_masks_graph, .write = fit_write_masks, .read = fit_read_masks
 /* Masks are learned through the transform of an image, of lines or points. */
-bool fit_check_masks(struct device *device, const struct options *options, const struct acquisition *acquisition,
-                     uint32_t rounds, struct error *error);
+bool fit_check_masks(const struct task_check *check, struct error *error);
 
 /* Facts of a task whose masks are learned. */
 struct fit_way {
@@ -104,8 +103,7 @@ extern const struct system fit_repeat_draws;
 void fit_add_plan(struct training *training, const struct planner_desc *desc, struct schedule *schedule);
 
 bool fit_describe(struct training *training, struct error *error);
-bool fit_check(struct device *device, const struct options *options, const struct acquisition *acquisition,
-               uint32_t rounds, struct error *error);
+bool fit_check(const struct task_check *check, struct error *error);
 struct simulation_plan fit_plan(const struct training *training, const struct split *split, size_t slices);
 void fit_note(struct training *training, struct lists *lists, const char *stage, struct arena *arena);
 bool fit_load(struct training *training, struct split *split, struct error *error);

@@ -64,7 +64,7 @@ static bool describe(struct training *training, struct error *error) {
                               .group.members = options->learn.group,
                               .update.value_weight = (float)options->learn.value,
                               .update.clip = learn_is_ppo(options) ? (float)options->learn.ratio : 0};
-  if (!policy_task_describe(training, error)) return false;
+  if (!training_describe_splits(training, &sampler_policy, error)) return false;
   rollout_describe(rollout);
   return true;
 }
@@ -176,11 +176,11 @@ static bool check_numbers(const struct options *options, uint32_t budget, uint32
                     (unsigned long long)rollouts, rounds, (unsigned long long)(UINT32_MAX / each));
 }
 
-static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
-                  uint32_t rounds, struct error *error) {
-  struct policy_setup setup = policy_task_setup(device, NULL, options, SIZE_MAX, false);
+static bool check_options(const struct task_check *check, struct error *error) {
+  const struct options *options = check->options;
+  struct policy_setup setup = policy_task_setup(check->device, NULL, options, SIZE_MAX, false);
   return network_check(&network_policy, options, error) && baseline_check(options, error) &&
-         clone_check(options, error) && check_numbers(options, acquisition->budget, rounds, error) &&
+         clone_check(check, error) && check_numbers(options, check->acquisition.budget, check->rounds, error) &&
          policy_check(&setup, error);
 }
 
@@ -300,7 +300,7 @@ const struct task task_policy = {
                      {"%s", "validation", .validation = true},
                      {"entropy of a choice", "training", .logged = true, .value = LEARN_entropy}),
     .plan = plan,
-    .check = check,
+    .check = check_options,
     .fits = fits,
     .describe = describe,
     .note = note,

@@ -163,11 +163,9 @@ static bool check_candidates(const struct options *options, const struct acquisi
       geometry->name, free_actions);
 }
 
-static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
-                  uint32_t rounds, struct error *error) {
-  (void)device, (void)rounds;
-  return search_check(options, "lbcs", error) && check_candidates(options, acquisition, error) &&
-         check_slices(options, error);
+static bool check_options(const struct task_check *check, struct error *error) {
+  return search_check(check->options, "lbcs", error) && check_candidates(check->options, &check->acquisition, error) &&
+         check_slices(check->options, error);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
@@ -329,7 +327,7 @@ static const struct task task_lbcs = {
     .set = set,
     .shares = SET(SCENE_grown),
     .plan = plan,
-    .check = check,
+    .check = check_options,
     .open = open_search,
     .step = step,
     .log = log_step,

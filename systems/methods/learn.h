@@ -75,7 +75,7 @@ extern const struct system *const learn_systems[];
  * measured against, it learns the returns of these scans, with its weight; else it does not learn. */
 
 /* Refuses a mask without an order that the scene's scans can follow. */
-bool clone_check(const struct options *options, struct error *error);
+bool clone_check(const struct task_check *check, struct error *error);
 /* Rollouts of the teacher in the first round, of `rows` steps each. */
 uint64_t clone_rollouts(const struct options *options, uint64_t rows);
 /* What its simulation has room for beside the policy's. */

@@ -81,15 +81,10 @@ static bool fill_order(const struct options *options, const struct acquisition *
   return good || fail_in(error, "learn.clone lbcs, sampler.mask %s", path);
 }
 
-bool clone_check(const struct options *options, struct error *error) {
-  struct acquisition acquisition;
-  struct arena *arena = arena_open();
-  bool good = options->learn.clone != CLONE_LBCS ||
-              (acquisition_only(&acquisition, options, arena, error) &&
-               fill_order(options, &acquisition, arena, ARENA_NEW(arena, uint32_t, acquisition.shape.actions),
-                          error));
-  arena_close(arena);
-  return good;
+bool clone_check(const struct task_check *check, struct error *error) {
+  uint32_t *table = ARENA_NEW(check->arena, uint32_t, check->acquisition.shape.actions);
+  return check->options->learn.clone != CLONE_LBCS ||
+         fill_order(check->options, &check->acquisition, check->arena, table, error);
 }
 
 uint64_t clone_rollouts(const struct options *options, uint64_t rows) {

@@ -61,10 +61,9 @@ static bool check_estimator(const struct options *options, struct error *error) 
          check_keep(options, error) && rate_check(&rates, "pgmri.milestones", error);
 }
 
-static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
-                  uint32_t rounds, struct error *error) {
-  struct policy_setup setup = policy_task_setup(device, NULL, options, SIZE_MAX, true);
-  (void)acquisition, (void)rounds;
+static bool check_options(const struct task_check *check, struct error *error) {
+  const struct options *options = check->options;
+  struct policy_setup setup = policy_task_setup(check->device, NULL, options, SIZE_MAX, true);
   return network_check(&network_pgmri, options, error) && check_estimator(options, error) &&
          policy_check(&setup, error);
 }
@@ -92,7 +91,7 @@ static struct simulation_plan plan(const struct training *training, const struct
 
 static bool describe(struct training *training, struct error *error) {
   pgmri_of(training)->trajectories.simulation = &training->train.simulation;
-  return policy_task_describe(training, error);
+  return training_describe_splits(training, &sampler_policy, error);
 }
 
 /* ---- the policy ---------------------------------------------------------------------------------------- */
@@ -275,7 +274,7 @@ const struct task task_pgmri = {
                      {"entropy of a choice", "training", .logged = true, .value = PGMRI_entropy}),
     .set = set,
     .plan = plan,
-    .check = check,
+    .check = check_options,
     .fits = fits,
     .describe = describe,
     .load = policy_task_load,

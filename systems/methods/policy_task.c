@@ -13,10 +13,6 @@ struct policy_learning *policy_learning_of(const struct training *training) {
 
 /* ---- data ---------------------------------------------------------------------------------------------- */
 
-bool policy_task_describe(struct training *training, struct error *error) {
-  return training_describe_splits(training, &sampler_policy, error);
-}
-
 bool policy_task_load(struct training *training, struct split *split, struct error *error) {
   return simulation_set(&split->simulation, &training->acquisition, &sampler_policy, error);
 }

@@ -37,7 +37,6 @@ bool policy_task_read(struct training *training, struct store *store, struct err
 /* Whether it can start from that checkpoint, which is of the scene's scans. */
 bool policy_task_fits(struct device *device, const struct options *options, bool dense, const char *path,
                       struct error *error);
-bool policy_task_describe(struct training *training, struct error *error);
 bool policy_task_load(struct training *training, struct split *split, struct error *error);
 /* Room for an order of so many, and for the columns that are looked at; `lower`: keys to lower where there is
  * none. */

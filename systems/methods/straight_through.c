@@ -151,12 +151,12 @@ static bool check_lines(const struct options *options, struct error *error) {
                            "set it to lines, or train.method to loupe or tau_step");
 }
 
-static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
-                  uint32_t rounds, struct error *error) {
+static bool check_options(const struct task_check *check, struct error *error) {
+  const struct options *options = check->options;
   if (!options->straight_through.joint && !*options->train.start)
     return fail_usage(error, "straight_through.joint is false and train.start is empty; name the checkpoint of the "
                              "reconstructor that stays");
-  return check_lines(options, error) && fit_check_masks(device, options, acquisition, rounds, error);
+  return check_lines(options, error) && fit_check_masks(check, error);
 }
 
 const struct task task_straight_through = {
@@ -168,7 +168,7 @@ const struct task task_straight_through = {
     .networks = {&network_learned_reconstructor, &policy},
     .lists = {FIT_LISTS,
               [FIT_DRAW] = {"learned masks", "after every epoch", .validates = true, .fill = fill_draw}},
-    .check = check,
+    .check = check_options,
     .fits = fit_fits};
 
 const struct method method_straight_through = {

@@ -126,14 +126,12 @@ static void set_candidates(struct options *options) {
 
 /* ---- options ------------------------------------------------------------------------------------------- */
 
-static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
-                  uint32_t rounds, struct error *error) {
-  (void)device, (void)rounds, (void)acquisition;
-  if (!search_check(options, "suno", error)) return false;
-  return geometry_chosen(options)->columns ||
+static bool check_options(const struct task_check *check, struct error *error) {
+  if (!search_check(check->options, "suno", error)) return false;
+  return geometry_chosen(check->options)->columns ||
          fail_usage(error, "train.method is suno, which exchanges lines, and acquisition.geometry is %s; set it to lines, or "
                            "train.method to lbcs",
-                    geometry_chosen(options)->name);
+                    geometry_chosen(check->options)->name);
 }
 
 /* ---- masks to start from ------------------------------------------------------------------------------- */
@@ -319,7 +317,7 @@ const struct task task_suno = {
                      {"%s", "validation, nearest masks", .validation = true}),
     .set = set_candidates,
     .plan = search_plan,
-    .check = check,
+    .check = check_options,
     .open = count_units,
     .step = step,
     .log = log_step,

@@ -62,10 +62,10 @@ static bool check_start(const struct options *options, struct error *error) {
                     "it empty, or set ddqn.specific to subject");
 }
 
-static bool check(struct device *device, const struct options *options, const struct acquisition *acquisition,
-                  uint32_t rounds, struct error *error) {
-  const struct policy_setup setup = ddqn_setup(device, NULL, options);
-  (void)rounds;
+static bool check_options(const struct task_check *check, struct error *error) {
+  const struct options *options = check->options;
+  const struct acquisition *acquisition = &check->acquisition;
+  const struct policy_setup setup = ddqn_setup(check->device, NULL, options);
   return network_check(ddqn_looks_at_reconstructions(options) ? &network_pgmri : &network_policy, options,
                        error) &&
          check_replay(options, acquisition, error) && check_numbers(options, acquisition, error) &&
@@ -337,7 +337,7 @@ const struct task task_ddqn = {
                      {"error of a value", "training", .logged = true, .value = DDQN_error}),
     .set = set,
     .plan = plan,
-    .check = check,
+    .check = check_options,
     .fits = fits,
     .describe = describe,
     .load = load,

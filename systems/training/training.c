@@ -17,11 +17,10 @@ static bool find_setting(struct acquisition *setting, const struct task *task, c
 
 bool training_check(const struct task *task, struct device *device, const struct options *options,
                     uint32_t rounds, struct error *error) {
-  struct acquisition setting = {0};
-  struct arena *arena = arena_open();
-  bool good = find_setting(&setting, task, options, arena, error) &&
-              (!task->check || task->check(device, options, &setting, rounds, error));
-  arena_close(arena);
+  struct task_check check = {.device = device, .options = options, .rounds = rounds, .arena = arena_open()};
+  bool good = find_setting(&check.acquisition, task, options, check.arena, error) &&
+              (!task->check || task->check(&check, error));
+  arena_close(check.arena);
   return good;
 }
 

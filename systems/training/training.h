@@ -95,6 +95,15 @@ struct task_list {
   size_t in_training, in_own;
 };
 
+/* What a task is asked to take. */
+struct task_check {
+  struct device *device;
+  const struct options *options;
+  struct acquisition acquisition; /* the scene's, where one_setting */
+  uint32_t rounds;
+  struct arena *arena; /* of this check */
+};
+
 /* A task trains one network, or grows one mask, by units: updates, rollouts with their updates, or actions.
  */
 struct task {
@@ -134,10 +143,8 @@ struct task {
   const char *across; /* what the axis of its curves counts; NULL: epochs, or units where it has none */
   const struct log_curve *curves; /* ended by NULL in `up`; NULL: every value of its log */
 
-  /* Refuses options that cannot go together, before anything is loaded or trained: for so many rounds; NULL:
-   * takes all. The acquisition is the scene's, where one_setting. */
-  bool (*check)(struct device *device, const struct options *options, const struct acquisition *acquisition,
-                uint32_t rounds, struct error *error);
+  /* Refuses options that cannot go together, before anything is loaded or trained; NULL: takes all. */
+  bool (*check)(const struct task_check *check, struct error *error);
   /* Whether the checkpoint holds such a network as it trains; where it has a key `start`. */
   bool (*fits)(struct device *device, const struct options *options, const char *path, struct error *error);
   /* Without a device: what its lists follow from. The splits' options and the acquisition are set. */
