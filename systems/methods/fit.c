@@ -373,18 +373,17 @@ static bool validate_part(struct training *training, size_t first, size_t count,
   struct fitting *fitting = training->own;
   struct minibatches *batches = &fitting->validation;
   const struct metric *metric = &metric_list[training->options->reward.metric];
-  const unsigned columns[] = {ENV_ssim, ENV_psnr, metric->env};
   size_t read = batches->setup.policy ? 3 : 2;
   struct arena *arena = arena_open();
   double *loss = ARENA_NEW(arena, double, count);
   float *score = ARENA_NEW(arena, float, 3 * count);
-  struct world *world = training->validation.simulation.world;
   minibatch_select(batches, first, count);
   training_run_list(training, FIT_VALIDATE);
-  struct world_use before = world_enter(world, training_host(training, FIT_SCORES, 0));
-  for (size_t k = 0; k < read; k++) world_read(world, columns[k], 0, count, score + k * count);
-  world_leave(world, before);
-  bool good = loss_read(&fitting->loss, count, loss, error);
+  bool good = training_look(training, FIT_SCORES,
+                            COLUMNS({ENV_ssim, 0, count, score}, {ENV_psnr, 0, count, score + count},
+                                    {metric->env, 0, count, batches->setup.policy ? score + 2 * count : NULL}),
+                            error) &&
+              loss_read(&fitting->loss, count, loss, error);
   for (size_t i = 0; i < count; i++) {
     of[i][0] = loss[i];
     for (size_t k = 0; k < read; k++) of[i][1 + k] = (k == 2 ? metric->sign : 1) * score[k * count + i];

@@ -11,12 +11,6 @@ enum { ORDER_MOST = 1 << 20 };
 
 /* ---- the teacher --------------------------------------------------------------------------------------- */
 
-static const struct sampler *teacher_of(const struct options *options) {
-  static const char *const names[] = {[CLONE_ORACLE] = "oracle", [CLONE_LBCS] = "fixed_mask"};
-  struct error error;
-  return options->learn.clone == CLONE_NONE ? NULL : sampler_find(names[options->learn.clone], &error);
-}
-
 /* Ranks of the actions of the mask in the order that they were added in: as many as the budget, each once. */
 static bool rank(const uint32_t *order, size_t count, const struct acquisition *acquisition, uint32_t *table,
                  struct error *error) {
@@ -55,27 +49,21 @@ static bool check_initial(const uint8_t *mask, const uint32_t *table, const stru
                                geometry_of(acquisition)->one, found, acquisition->initial_lines);
 }
 
-static bool read_order(const struct acquisition *acquisition, struct store *store, struct arena *arena,
-                       uint32_t *table, struct error *error) {
-  void *order;
-  size_t count;
-  if (!store_has(store, "order"))
-    return fail_file(error, "it has no dataset order; name last.h5 of train.method lbcs");
-  return store_read_all(store, "order", STORE_U32, ORDER_MOST, arena, &order, &count, error) &&
-         rank(order, count, acquisition, table, error);
-}
-
 /* The table by which system decide_next takes the mask's actions in their order. */
 static bool fill_order(const struct options *options, const struct acquisition *acquisition,
                        struct arena *arena, uint32_t *table, struct error *error) {
   const char *path = options->sampler.mask;
   uint8_t *mask = ARENA_NEW(arena, uint8_t, acquisition->shape.actions);
   struct store *store;
+  void *order;
+  size_t count;
   if (!*path)
     return fail_usage(error,
                       "learn.clone is lbcs and sampler.mask is empty; name last.h5 of train.method lbcs");
   if (!store_open(&store, path, error)) return fail_in(error, "sampler.mask");
-  bool good = read_order(acquisition, store, arena, table, error) && mask_file_read(path, acquisition, mask, error) &&
+  bool good = (store_has(store, "order") || fail_file(error, "it has no dataset order; name last.h5 of train.method lbcs")) &&
+              store_read_all(store, "order", STORE_U32, ORDER_MOST, arena, &order, &count, error) &&
+              rank(order, count, acquisition, table, error) && mask_file_read(path, acquisition, mask, error) &&
               check_initial(mask, table, acquisition, error);
   store_close(store);
   return good || fail_in(error, "learn.clone lbcs, sampler.mask %s", path);
@@ -147,10 +135,13 @@ static const struct system praise = {.name = "praise",
                                      .run = run_praise};
 
 void clone_fill_play(struct training *training, struct schedule *schedule) {
+  static const char *const teacher[] = {[CLONE_ORACLE] = "oracle", [CLONE_LBCS] = "fixed_mask"};
   struct rollout *rollout = &learning_of(training)->rollout;
-  if (training->options->learn.clone == CLONE_NONE) return;
+  enum learn_clone clone = (enum learn_clone)training->options->learn.clone;
+  struct error error;
+  if (clone == CLONE_NONE) return;
   schedule_add(schedule, &begin_teaching, training);
-  rollout_add_play(rollout, schedule, teacher_of(training->options));
+  rollout_add_play(rollout, schedule, sampler_find(teacher[clone], &error));
   struct system *last = schedule_add(schedule, &praise, rollout);
   if (rollout->normalises) last->writes |= SET(ROLLOUT_normalised);
 }

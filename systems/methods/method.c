@@ -14,18 +14,13 @@ const struct method *method_of(const struct options *options) {
   return method_list[options->train.method];
 }
 
-static const struct method *method_named(const char *name) {
-  for (size_t i = 0; i < METHOD_COUNT; i++)
-    if (!strcmp(method_list[i]->name, name)) return method_list[i];
-  return NULL;
-}
-
 double method_gamma(const char *scene) {
   struct arena *arena = arena_open();
   const char *name = scene_value(scene, "train", "method", arena), *text = NULL;
-  const struct method *method = name ? method_named(name) : NULL;
-  for (size_t i = 0; method && method->stages[i]; i++)
-    if (method->stages[i]->gamma) text = scene_value(scene, method->stages[i]->gamma, "gamma", arena);
+  const struct method *const *method = method_list;
+  while (name && *method && strcmp((*method)->name, name)) method++;
+  for (size_t i = 0; name && *method && (*method)->stages[i]; i++)
+    if ((*method)->stages[i]->gamma) text = scene_value(scene, (*method)->stages[i]->gamma, "gamma", arena);
   double gamma = text ? strtod(text, NULL) : NAN;
   arena_close(arena);
   return gamma;

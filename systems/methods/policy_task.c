@@ -192,15 +192,11 @@ bool policy_task_write(const struct training *training, struct store *store, str
          (!choices || store_write(store, "choices", STORE_U32, 2, shape, choices, true, error));
 }
 
-/* Checkpoints of before they were counted have none: a later one tells of the next validation. */
-static bool read_choices(struct training *training, struct store *store, struct error *error) {
-  uint32_t *choices = policy_learning_of(training)->choices;
-  return !choices || !store_has(store, "choices") ||
-         store_read_known(store, "choices", STORE_U32, split_choices(&training->acquisition), choices, error);
-}
-
+/* Checkpoints of before choices were counted have none: a later one tells of the next validation. */
 bool policy_task_read(struct training *training, struct store *store, struct error *error) {
-  if (!policy_same(&training->policy, store, error) || !read_choices(training, store, error)) return false;
+  uint32_t *choices = policy_learning_of(training)->choices;
   policy_changed(&training->policy);
-  return true;
+  return policy_same(&training->policy, store, error) &&
+         (!choices || !store_has(store, "choices") ||
+          store_read_known(store, "choices", STORE_U32, split_choices(&training->acquisition), choices, error));
 }

@@ -142,21 +142,18 @@ static const struct task_network policy = {FIT_MASKS_NETWORK, .open = open_polic
 
 /* ---- the row ------------------------------------------------------------------------------------------- */
 
-static bool check_lines(const struct options *options, struct error *error) {
-  if (options->network.input != INPUT_MAGNITUDE)
-    return fail_usage(error, "train.method is straight_through, whose policy sees magnitudes, and network.input is complex; "
-                             "set it to magnitude, or train.method to loupe or tau_step");
-  if (options->acquisition.geometry != GEOMETRY_POINTS) return true;
-  return fail_usage(error, "train.method is straight_through, whose policy chooses lines, and acquisition.geometry is points; "
-                           "set it to lines, or train.method to loupe or tau_step");
-}
-
 static bool check_options(const struct task_check *check, struct error *error) {
   const struct options *options = check->options;
   if (!options->straight_through.joint && !*options->train.start)
     return fail_usage(error, "straight_through.joint is false and train.start is empty; name the checkpoint of the "
                              "reconstructor that stays");
-  return check_lines(options, error) && fit_check_masks(check, error);
+  if (options->network.input != INPUT_MAGNITUDE)
+    return fail_usage(error, "train.method is straight_through, whose policy sees magnitudes, and network.input is complex; "
+                             "set it to magnitude, or train.method to loupe or tau_step");
+  if (options->acquisition.geometry == GEOMETRY_POINTS)
+    return fail_usage(error, "train.method is straight_through, whose policy chooses lines, and acquisition.geometry is points; "
+                           "set it to lines, or train.method to loupe or tau_step");
+  return fit_check_masks(check, error);
 }
 
 const struct task task_straight_through = {

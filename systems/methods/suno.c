@@ -176,21 +176,15 @@ static struct masks_setup masks_setup(const struct training *training) {
   return setup;
 }
 
-/* A dictionary is of the training's slices. */
-static bool check_entries(const struct training *training, size_t entries, struct error *error) {
-  size_t slices = training->train.report.slices;
-  return entries == slices ||
-         fail(error, "it has masks of %zu slices, and data.path %s has %zu training slices; use the data that it was made of",
-              entries, training->options->data.path, slices);
-}
-
-/* Those of the stage that config names. */
+/* Those of the stage that config names: a dictionary is of the training's slices. */
 static bool read_masks(struct training *training, struct nearest *nearest, uint8_t **masks, struct error *error) {
   const char *path = training->config.policy;
   struct masks_setup setup = masks_setup(training);
-  if (!nearest_load(nearest, path, &setup, training->arena, masks, error) ||
-      !check_entries(training, nearest->entries, error))
-    return fail_in(error, "%s", path);
+  size_t slices = training->train.report.slices;
+  if (!nearest_load(nearest, path, &setup, training->arena, masks, error)) return fail_in(error, "%s", path);
+  if (nearest->entries != slices)
+    return fail(error, "%s: it has masks of %zu slices, and data.path %s has %zu training slices; use the data that it was made of",
+                path, nearest->entries, training->options->data.path, slices);
   char hash[65];
   hash_hex(*masks, nearest->entries * nearest->actions, hash);
   training_made_from(training, "masks", hash);

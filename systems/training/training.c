@@ -265,12 +265,6 @@ static bool name_origins(struct training *training, struct error *error) {
   return true;
 }
 
-static const char *network_of(const struct training *training) {
-  const struct task *task = training->task;
-  if (task->reconstructs) return network_chosen(training->options)->facts->text;
-  return task->network_by ? task->network_by(training->options) : task->network;
-}
-
 /* What is known before data and networks are opened, which takes long: a training of another scene ends here. */
 static bool name_files(struct training *training, struct error *error) {
   const struct task *task = training->task;
@@ -280,7 +274,9 @@ static bool name_files(struct training *training, struct error *error) {
   run->options = training->options;
   run->device = training->device;
   run->start = task->onward;
-  run->network = network_of(training);
+  run->network = task->reconstructs ? network_chosen(run->options)->facts->text
+                 : task->network_by ? task->network_by(run->options)
+                                    : task->network;
   run->selects = task->select != SELECT_NOTHING;
   run->reads = task->reads;
   run->reads_beside = task->reads_beside ? task->reads_beside(training->options) : NULL;
