@@ -91,10 +91,10 @@ static void the_oracle_teaches(void **state) {
   for (uint32_t i = 0; i < ROWS; i++) assert_int_equal(slices[i], i % SCANS);
   for (int i = 1; i < TAUGHT; i++) {
     run.training.done++;
-    assert_true((run.training.done < learning_of(&run.training)->clone.rollouts));
+    assert_true((run.training.done < learning_of(&run.training)->taught));
   }
   run.training.done++;
-  assert_false((run.training.done < learning_of(&run.training)->clone.rollouts));
+  assert_false((run.training.done < learning_of(&run.training)->taught));
   learn_step(&run.training);
   read_rows(&run, ROLLOUT_slice, slices);
   for (uint32_t i = 0; i < ROWS; i++) assert_int_equal(slices[i], (TAUGHT * SCANS / 3 + i % SCANS / 3) % SLICES);

@@ -311,10 +311,11 @@ static bool check_options(const struct task_check *check, struct error *error) {
 }
 
 const struct task task_evaluator = {
-    FIT_TASK_BY(fit_begin, fit_note, describe, validate, CURVES({"loss", "training", .value = EPOCH_LOSS},
-                                                                {"loss", "validation", .validation = true, .value = EPOCH_VAL_LOSS},
-                                                                {"SSIM", "validation", .validation = true, .value = EPOCH_VAL_SSIM},
-                                                                {"squared error of scores", "validation", .validation = true, .value = EPOCH_VAL_EVALUATOR})),
+    FIT_TASK_BY(fit_begin, fit_note, describe, validate,
+                CURVES({"loss", "training", .value = EPOCH_LOSS},
+                       {"loss", "validation", .validation = true, .value = EPOCH_VAL_LOSS},
+                       {"SSIM", "validation", .validation = true, .value = EPOCH_VAL_SSIM},
+                       {"squared error of scores", "validation", .validation = true, .value = EPOCH_VAL_EVALUATOR})),
     .reads = KEYS(FIT_READS, "train.method", "acquisition.geometry", "acquisition.padded_left",
                   "acquisition.padded_right", "acquisition.initial_side", "sampler.polynomial_power",
                   "sampler.gaussian_width", "sampler.mask", "train.masks", "train.sampler", "train.accelerations",

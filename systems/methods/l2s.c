@@ -60,10 +60,8 @@ static bool describe(struct training *training, struct error *error) {
                               .lambda = options->learn.lambda,
                               .keeps = options->train.keep_activations == KEEP_ALWAYS,
                               .normalises = normalises(options),
-                              .baseline = (enum learn_baseline)options->learn.baseline,
-                              .group.members = options->learn.group,
-                              .update.value_weight = (float)options->learn.value,
-                              .update.clip = learn_is_ppo(options) ? (float)options->learn.ratio : 0};
+                              .baseline = (enum learn_baseline)options->learn.baseline};
+  learn_set_loss(training);
   if (!training_describe_splits(training, &sampler_policy, error)) return false;
   rollout_describe(rollout);
   return true;
@@ -145,7 +143,7 @@ static const struct task_network policy = {.open = open_policy, .optimiser = opt
 void learn_step(struct training *training) {
   struct learning *learning = training->own;
   struct rollout *rollout = &learning->rollout;
-  bool taught = training->done < learning->clone.rollouts;
+  bool taught = training->done < learning->taught;
   rollout_play(rollout, &training->list[taught ? LEARN_CLONE : LEARN_PLAY], learn_next_scan(training));
   rollout->most = learn_is_ppo(training->options) ? training->options->learn.rows : rollout->rows;
   training->device->phase = "update";
@@ -206,7 +204,7 @@ static void count_rollouts(struct training *training) {
   const struct options *options = training->options;
   struct learning *learning = learning_of(training);
   size_t rows = learning->rollout.rows;
-  training->wanted = learning->clone.rollouts + divide_up(training->config.steps, rows);
+  training->wanted = learning->taught + divide_up(training->config.steps, rows);
   training->each = divide_up(training->wanted, options->learn.validations);
   training->log_every = options->learn.log_every;
   training->save_every = options->learn.save_every;

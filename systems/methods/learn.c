@@ -67,6 +67,15 @@ bool learn_is_ppo(const struct options *options) {
   return options->learn.algorithm == LEARN_PPO;
 }
 
+void learn_set_loss(struct training *training) {
+  const struct options *options = training->options;
+  struct rollout *rollout = &learning_of(training)->rollout;
+  rollout->update = (struct policy_update){.value_weight = (float)options->learn.value,
+                                           .clip = learn_is_ppo(options) ? (float)options->learn.ratio : 0};
+  rollout->simulation->group = options->learn.group;
+  rollout->group.members = options->learn.group;
+}
+
 /* A value that falls from `start` to `floor` while `progress` goes from 0 to 1; it never rises. */
 static double scheduled(enum learn_schedule schedule, double start, double floor, double progress) {
   if (schedule == LEARN_CONSTANT || floor >= start) return start;
@@ -80,7 +89,7 @@ static void run_schedule(struct world *world, void *context) {
   const struct options *options = training->options;
   struct learning *learning = training->own;
   (void)world;
-  uint64_t taught = learning->clone.rollouts, done = training->done - taught;
+  uint64_t taught = learning->taught, done = training->done - taught;
   double progress = (double)done / (double)(training->wanted - taught);
   if (taught && !done) training->optimiser.rate = learn_scaled_rate(options);
   learning->rollout.update.entropy_weight =
@@ -155,7 +164,7 @@ bool learn_log(struct training *training, double values[TRAINING_VALUES], struct
   values[LEARN_gradient_norm] = norm;
   values[LEARN_rate] = training->optimiser.rate;
   values[LEARN_entropy_weight] = learning->rollout.update.entropy_weight;
-  tell_facts(rollout_facts(&learning->copy, &learning->rollout), training->done <= learning->clone.rollouts,
+  tell_facts(rollout_facts(&learning->copy, &learning->rollout), training->done <= learning->taught,
              values);
   return true;
 }

@@ -28,19 +28,12 @@ enum learn_value {
       LEARN_VALUE_COUNT
 };
 
-/* While a teacher decides. */
-struct clone {
-  uint64_t rollouts;           /* of the teacher, before those of the policy */
-  struct policy_update before; /* of the rollout, while the teacher decides */
-  size_t members;
-};
-
 /* Own state of the task. */
 struct learning {
   struct policy_learning policy; /* first */
   struct rollout rollout;
   struct rollout_copy copy;
-  struct clone clone;
+  uint64_t taught;     /* rollouts of a teacher, before those of the policy */
   uint32_t first_scan; /* number of the training's first scan */
   uint32_t epoch;      /* of PPO's, the running one */
 };
@@ -54,6 +47,8 @@ enum learn_list { LEARN_OPENED, LEARN_CLONE, LEARN_IMITATE, LEARN_PLAY, LEARN_UP
 void learn_step(struct training *training); /* l2s.c */
 uint32_t learn_next_scan(const struct training *training); /* number of its first scan */
 bool learn_is_ppo(const struct options *options);
+/* The loss of an update, and how many scans share a slice, as the scene says; a teacher changes both while it decides. */
+void learn_set_loss(struct training *training);
 /* PPO goes over the minibatches of several epochs; A2C makes one update of all rows. normalised: of advantages that are
  * normalised where the scene says so; else of them as they are. */
 void learn_fill_passes(struct training *training, struct schedule *schedule, bool normalised);

@@ -92,11 +92,8 @@ void clone_plan(const struct options *options, struct simulation_plan *plan) {
 static void run_begin(struct world *world, void *context) {
   struct training *training = context;
   const struct options *options = training->options;
-  struct learning *learning = learning_of(training);
-  struct rollout *rollout = &learning->rollout;
+  struct rollout *rollout = &learning_of(training)->rollout;
   (void)world;
-  learning->clone.before = rollout->update;
-  learning->clone.members = rollout->group.members;
   rollout->update.entropy_weight = rollout->update.clip = 0;
   if (rollout->baseline != BASELINE_CRITIC) rollout->update.value_weight = 0;
   rollout->group.members = rollout->simulation->group = 1;
@@ -110,12 +107,8 @@ static const struct system begin_teaching = {
     .run = run_begin};
 
 static void run_end(struct world *world, void *context) {
-  struct learning *learning = learning_of(context);
-  struct rollout *rollout = &learning->rollout;
   (void)world;
-  rollout->update = learning->clone.before;
-  rollout->group.members = learning->clone.members;
-  rollout->simulation->group = (uint32_t)learning->clone.members;
+  learn_set_loss(context);
 }
 
 static const struct system end_teaching = {
@@ -183,6 +176,6 @@ bool clone_open(struct training *training, struct error *error) {
   const struct options *options = training->options;
   struct learning *learning = learning_of(training);
   if (training->config.round || options->learn.clone == CLONE_NONE) return true;
-  learning->clone.rollouts = clone_rollouts(options, learning->rollout.rows);
+  learning->taught = clone_rollouts(options, learning->rollout.rows);
   return options->learn.clone != CLONE_LBCS || open_order(training, error);
 }

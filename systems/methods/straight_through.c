@@ -152,7 +152,7 @@ static bool check_options(const struct task_check *check, struct error *error) {
                              "set it to magnitude, or train.method to loupe or tau_step");
   if (options->acquisition.geometry == GEOMETRY_POINTS)
     return fail_usage(error, "train.method is straight_through, whose policy chooses lines, and acquisition.geometry is points; "
-                           "set it to lines, or train.method to loupe or tau_step");
+                             "set it to lines, or train.method to loupe or tau_step");
   return fit_check_masks(check, error);
 }
 

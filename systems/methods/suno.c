@@ -183,7 +183,8 @@ static bool read_masks(struct training *training, struct nearest *nearest, uint8
   size_t slices = training->train.report.slices;
   if (!nearest_load(nearest, path, &setup, training->arena, masks, error)) return fail_in(error, "%s", path);
   if (nearest->entries != slices)
-    return fail(error, "%s: it has masks of %zu slices, and data.path %s has %zu training slices; use the data that it was made of",
+    return fail(error,
+                "%s: it has masks of %zu slices, and data.path %s has %zu training slices; use the data that it was made of",
                 path, nearest->entries, training->options->data.path, slices);
   char hash[65];
   hash_hex(*masks, nearest->entries * nearest->actions, hash);
