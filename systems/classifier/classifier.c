@@ -111,11 +111,8 @@ static const struct system learn_classes = {
 
 static void run_optimise(struct world *world, void *context) {
   struct training *training = context;
-  const struct rate_schedule rates = fit_rates(training->options);
   (void)world;
-  training->optimiser.rate = rate_at(&rates, training->options->train.rate, fit_epoch(training));
-  optimise_step(&training->optimiser);
-  policy_changed(&training->policy);
+  fit_optimise(training, &training->optimiser, training->options->train.rate, &training->policy.network.path);
 }
 
 static const struct system optimise = {.name = "optimise_classifier",

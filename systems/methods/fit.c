@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct fitting *fitting_of(const struct training *training) {
-  return training_own(training, sizeof(struct fitting));
+  return OWN(fitting, training);
 }
 
 /* ---- options ------------------------------------------------------------------------------------------- */

@@ -25,22 +25,18 @@ static struct simulation_plan plan_training(const struct training *training, siz
   if (launch > scans) launch = scans;
   struct simulation_plan plan = rollout_plan(options, slices, launch > pass ? launch : pass, rows);
   plan.together = scans / options->learn.group;
+  plan.network = true;
   clone_plan(options, &plan);
-  return plan;
-}
-
-static struct simulation_plan plan_validation(const struct training *training, size_t slices) {
-  size_t launch = training->options->world.envs, envs = slices < launch ? slices : launch;
-  struct simulation_plan plan =
-      rollout_plan(training->options, slices, envs, slices * (training->acquisition.budget + 1));
-  plan.together = plan.envs;
   return plan;
 }
 
 static struct simulation_plan plan(const struct training *training, const struct split *split,
                                    size_t slices) {
+  size_t launch = training->options->world.envs, envs = slices < launch ? slices : launch;
+  if (split == &training->train) return plan_training(training, slices);
   struct simulation_plan plan =
-      (split == &training->validation ? plan_validation : plan_training)(training, slices);
+      rollout_plan(training->options, slices, envs, slices * (training->acquisition.budget + 1));
+  plan.together = plan.envs;
   plan.network = true;
   return plan;
 }

@@ -23,10 +23,6 @@ enum lbcs_value { LBCS_SCORE, LBCS_ACTION }; /* of a step that is looked at */
 /* Places of its lists. */
 enum lbcs_list { LBCS_OPENED, LBCS_ORDER, LBCS_BEFORE, LBCS_GROW, LBCS_LOG, LBCS_SAVE };
 
-static struct lbcs *lbcs_of(const struct training *training) {
-  return training_own(training, sizeof(struct lbcs));
-}
-
 static const struct sampler sampler_grown = {
     .name = "lbcs", .doc = "the action that is best on average", .kind = SAMPLER_AVERAGE_ORACLE};
 
@@ -100,7 +96,7 @@ static const struct system load_initial = {.name = "load_initial",
                                         .loads = true};
 
 static void fill_order(struct training *training, struct schedule *schedule) {
-  struct slice_order *order = &lbcs_of(training)->order;
+  struct slice_order *order = &OWN(lbcs, training)->order;
   order->simulation = &training->train.simulation;
   if (training->options->lbcs.slices) slice_order_add(order, schedule);
 }
@@ -176,7 +172,7 @@ static bool count_slices(struct training *training, struct error *error) {
   size_t loaded = training->train.report.slices, wanted = options->lbcs.slices, slices = wanted ? wanted : loaded;
   uint32_t candidates = options->lbcs.candidates ? options->lbcs.candidates : training->acquisition.shape.actions;
   if (wanted > loaded) return refuse_slices(options, loaded, error);
-  lbcs_of(training)->slices = slices;
+  OWN(lbcs, training)->slices = slices;
   if (slices <= UINT32_MAX / candidates) return true;
   return fail_usage(
       error,
@@ -187,7 +183,7 @@ static bool count_slices(struct training *training, struct error *error) {
 
 /* Validation scans have the mask of the training's world. */
 static bool open_mask(struct training *training, struct error *error) {
-  struct lbcs *lbcs = lbcs_of(training);
+  struct lbcs *lbcs = OWN(lbcs, training);
   struct world *world = training_world(training);
   struct arena *arena = training->arena;
   size_t actions = training->acquisition.shape.actions;
@@ -205,7 +201,7 @@ static bool open_mask(struct training *training, struct error *error) {
 static void count_steps(struct training *training) {
   const struct options *options = training->options;
   const struct acquisition *acquisition = &training->acquisition;
-  size_t candidates = oracle_candidates(&training->train.options, acquisition), slices = lbcs_of(training)->slices;
+  size_t candidates = oracle_candidates(&training->train.options, acquisition), slices = OWN(lbcs, training)->slices;
   training->wanted = acquisition->budget;
   training->each = training->log_every = training->save_every = options->lbcs.log_every;
   training->work = (double)slices * (double)candidates / (double)training->wanted;
@@ -224,7 +220,7 @@ static bool open_search(struct training *training, struct error *error) {
 
 static void step(struct training *training) {
   struct simulation *simulation = &training->train.simulation;
-  struct lbcs *lbcs = lbcs_of(training);
+  struct lbcs *lbcs = OWN(lbcs, training);
   simulation->taken = lbcs->order.key = (uint32_t)training->done;
   if (lbcs->slices != lbcs->order.count) training_run_list(training, LBCS_ORDER);
   simulation_restart(simulation, 0, lbcs->slices);
@@ -232,7 +228,7 @@ static void step(struct training *training) {
 }
 
 static bool log_step(struct training *training, double values[TRAINING_VALUES], struct error *error) {
-  float *room = lbcs_of(training)->room;
+  float *room = OWN(lbcs, training)->room;
   uint32_t action;
   if (!training_look(training, LBCS_LOG,
                      COLUMNS({ROLLOUT_action, training->done - 1, 1, &action}, {SCENE_mean_quality, 0, 1, room}),

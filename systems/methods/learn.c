@@ -5,7 +5,7 @@
 /* ---- one rollout -------------------------------------------------------------------------------------- */
 
 struct learning *learning_of(const struct training *training) {
-  return training_own(training, sizeof(struct learning));
+  return OWN(learning, training);
 }
 
 uint32_t learn_next_scan(const struct training *training) {

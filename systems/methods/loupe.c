@@ -13,7 +13,7 @@ struct loupe_training {
 };
 
 struct loupe *training_loupe(const struct training *training) {
-  return &((struct loupe_training *)training_own(training, sizeof(struct loupe_training)))->loupe;
+  return &OWN(loupe_training, training)->loupe;
 }
 
 /* ---- where its graph observes: complex images, points ---------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct pgmri *pgmri_of(const struct training *training) {
-  return training_own(training, sizeof(struct pgmri));
+  return OWN(pgmri, training);
 }
 
 static size_t group_of(const struct options *options) {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct policy_learning *policy_learning_of(const struct training *training) {
-  return training_own(training, sizeof(struct policy_learning));
+  return OWN(policy_learning, training);
 }
 
 /* ---- data ---------------------------------------------------------------------------------------------- */

@@ -14,12 +14,8 @@ struct through_training {
   uint32_t step; /* the running one of a backward pass */
 };
 
-static struct through_training *own_of(const struct training *training) {
-  return training_own(training, sizeof(struct through_training));
-}
-
 struct through *training_through(const struct training *training) {
-  return &own_of(training)->through;
+  return &OWN(through_training, training)->through;
 }
 
 static bool is_varnet(const struct training *training) {
@@ -37,7 +33,7 @@ static void add_there(struct training *training, struct schedule *schedule) {
 
 /* From the last step to the first. */
 static bool next_back(struct world *world, void *context, size_t turn) {
-  struct through_training *own = own_of(context);
+  struct through_training *own = OWN(through_training, context);
   (void)world;
   if (turn == own->planner.steps) return false;
   own->step = own->planner.steps - 1 - (uint32_t)turn;
@@ -48,7 +44,7 @@ static const struct system repeat_back = {
     .name = "plan_steps_back", .doc = "steps of the policy, the last one first", .next = next_back};
 
 static void run_wear(struct world *world, void *context) {
-  struct through_training *own = own_of(context);
+  struct through_training *own = OWN(through_training, context);
   planner_keep(world, graph_value(own->through.graph, own->through.net.mask[own->step]), ENV_mask, 0,
                world_rows(world, TABLE_ENV));
 }
@@ -75,7 +71,7 @@ static const struct system look_again = {.name = "look_again",
                                          .run = run_look};
 
 static void run_back(struct world *world, void *context) {
-  struct through_training *own = own_of(context);
+  struct through_training *own = OWN(through_training, context);
   world_touch(world, SET(BATCH_drawn_gradient), 0);
   through_backward(&own->through, own->step, world_rows(world, TABLE_ENV), 1.0 / (double)own->fitting.count);
 }
@@ -113,7 +109,7 @@ static void fill_draw(struct training *training, struct schedule *schedule) {
 
 /* Both splits' scans are planned by it. */
 static bool open_policy(struct training *training, struct error *error) {
-  struct through_training *own = own_of(training);
+  struct through_training *own = OWN(through_training, training);
   struct through *through = &own->through;
   struct masks_setup setup = fit_masks_setup(training);
   own->fitting.fixed = !training->options->straight_through.joint;
@@ -135,7 +131,7 @@ static bool open_policy(struct training *training, struct error *error) {
 }
 
 static void close_policy(struct training *training) {
-  planner_close(&own_of(training)->planner);
+  planner_close(&OWN(through_training, training)->planner);
 }
 
 static const struct task_network policy = {FIT_MASKS_NETWORK, .open = open_policy, .close = close_policy};

@@ -28,17 +28,13 @@ struct suno {
 /* Places of its lists. */
 enum suno_list { SUNO_BEFORE, SUNO_LOOK, SUNO_START, SUNO_EXCHANGE, SUNO_LOG, SUNO_SAVE };
 
-static struct suno *suno_of(const struct training *training) {
-  return training_own(training, sizeof(struct suno));
-}
-
 static const struct sampler sampler_exchanged = {
     .name = "suno", .doc = "the line that is best for a slice", .kind = SAMPLER_ORACLE};
 
 /* ---- systems ------------------------------------------------------------------------------------------- */
 
 static void run_look(struct world *world, void *context) {
-  nearest_scale(world, suno_of(context)->nearest.image, 0, world_rows(world, TABLE_ENV));
+  nearest_scale(world, OWN(suno, context)->nearest.image, 0, world_rows(world, TABLE_ENV));
 }
 
 static const struct system look_low = {.name = "look_low",
@@ -157,7 +153,7 @@ static void draw_mask(const struct training *training, const uint32_t *weight, u
 }
 
 static bool draw_masks(struct training *training, struct error *error) {
-  struct suno *suno = suno_of(training);
+  struct suno *suno = OWN(suno, training);
   const struct acquisition *scan = &training->acquisition;
   struct arena *arena = arena_open();
   uint32_t *weight = ARENA_NEW(arena, uint32_t, scan->shape.actions);
@@ -193,7 +189,7 @@ static bool read_masks(struct training *training, struct nearest *nearest, uint8
 }
 
 static bool start_masks(struct training *training, struct error *error) {
-  struct suno *suno = suno_of(training);
+  struct suno *suno = OWN(suno, training);
   struct nearest before = {0};
   uint8_t *masks = NULL;
   if (!training->config.policy) return draw_masks(training, error);
@@ -206,7 +202,7 @@ static bool start_masks(struct training *training, struct error *error) {
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 static bool open_dictionary(struct training *training, struct error *error) {
-  struct suno *suno = suno_of(training);
+  struct suno *suno = OWN(suno, training);
   struct masks_setup setup = masks_setup(training);
   suno->slices = training->train.report.slices;
   suno->masks = arena_try_array(training->arena, suno->slices, training->acquisition.shape.actions);
@@ -221,7 +217,7 @@ static bool open_dictionary(struct training *training, struct error *error) {
 
 /* Both worlds' scans start from the initial lines; those of training slices then have masks of their own. */
 static bool put_masks(struct training *training, struct error *error) {
-  struct suno *suno = suno_of(training);
+  struct suno *suno = OWN(suno, training);
   struct world *world = training_world(training);
   struct arena *arena = arena_open();
   uint8_t *initial = ARENA_NEW(arena, uint8_t, training->acquisition.shape.actions);
@@ -241,14 +237,14 @@ static bool count_units(struct training *training, struct error *error) {
   size_t tried = scan_shape_choices(&scan->shape) - scan->initial_lines - scan->budget + 1;
   training->wanted = (uint64_t)scan->budget * training->options->suno.passes;
   training->each = training->log_every = training->save_every = training->options->suno.log_every;
-  training->work = (double)suno_of(training)->slices * (double)tried;
-  log_info("masks of %zu slices, each of %u initial and %u more lines: %.4g images for a pass", suno_of(training)->slices,
+  training->work = (double)OWN(suno, training)->slices * (double)tried;
+  log_info("masks of %zu slices, each of %u initial and %u more lines: %.4g images for a pass", OWN(suno, training)->slices,
            scan->initial_lines, scan->budget, training->work * scan->budget);
   return true;
 }
 
 static void close_dictionary(struct training *training) {
-  struct suno *suno = suno_of(training);
+  struct suno *suno = OWN(suno, training);
   planner_close(&suno->planner);
   nearest_close(&suno->nearest);
 }
@@ -263,26 +259,26 @@ static void step(struct training *training) {
 }
 
 static bool log_step(struct training *training, double values[TRAINING_VALUES], struct error *error) {
-  struct suno *suno = suno_of(training);
+  struct suno *suno = OWN(suno, training);
   if (!training_look(training, SUNO_LOG, COLUMNS({ENV_quality, 0, suno->slices, suno->room}), error)) return false;
   for (size_t i = 0; i < suno->slices; i++) values[0] += (double)suno->room[i] / (double)suno->slices;
   return true;
 }
 
 static bool get_masks(const struct training *training, struct error *error) {
-  struct suno *suno = suno_of(training);
+  struct suno *suno = OWN(suno, training);
   return training_look(training, SUNO_SAVE, COLUMNS({ENV_mask, 0, suno->slices, suno->masks}), error);
 }
 
 static bool validate(struct training *training, double values[TRAINING_VALUES], struct error *error) {
-  struct suno *suno = suno_of(training);
+  struct suno *suno = OWN(suno, training);
   if (!get_masks(training, error)) return false;
   device_write(training->device, suno->nearest.mask, 0, suno->slices * suno->nearest.actions, suno->masks);
   return search_validate(training, values, error);
 }
 
 static bool write_search(const struct training *training, struct store *store, struct error *error) {
-  struct suno *suno = suno_of(training);
+  struct suno *suno = OWN(suno, training);
   return get_masks(training, error) && nearest_write(&suno->nearest, suno->masks, store, error);
 }
 
@@ -328,12 +324,8 @@ struct suno_round {
   uint8_t *masks, *epoch; /* [slices][actions]: by slice; by sample */
 };
 
-static struct suno_round *round_of(const struct training *training) {
-  return training_own(training, sizeof(struct suno_round));
-}
-
 static bool open_round(struct training *training, struct error *error) {
-  struct suno_round *own = round_of(training);
+  struct suno_round *own = OWN(suno_round, training);
   struct masks_setup setup = fit_masks_setup(training);
   own->planner.own = &own->nearest;
   own->planner.steps = 1;
@@ -346,7 +338,7 @@ static bool open_round(struct training *training, struct error *error) {
 }
 
 static void close_round(struct training *training) {
-  struct suno_round *own = round_of(training);
+  struct suno_round *own = OWN(suno_round, training);
   planner_close(&own->planner);
   nearest_close(&own->nearest);
 }
@@ -358,7 +350,7 @@ static const struct system load_plans = {
 enum { ROUND_PLANS = FIT_SCORES + 1 };
 
 static bool begin_round(struct training *training, uint64_t epoch, struct error *error) {
-  struct suno_round *own = round_of(training);
+  struct suno_round *own = OWN(suno_round, training);
   const struct minibatches *batches = &own->fitting.train;
   size_t actions = own->nearest.actions;
   if (!fit_begin(training, epoch, error)) return false;

@@ -12,12 +12,8 @@ struct tau_training {
   struct tau_steps steps; /* of the running part */
 };
 
-static struct tau_training *own_of(const struct training *training) {
-  return training_own(training, sizeof(struct tau_training));
-}
-
 struct tau *training_tau(const struct training *training) {
-  return &own_of(training)->tau;
+  return &OWN(tau_training, training)->tau;
 }
 
 /* ---- validation ----------------------------------------------------------------------------- */
@@ -48,7 +44,7 @@ static const struct system draw_validation = {
 /* ---- lists --------------------------------------------------------------------------------------------- */
 
 static void add_there(struct training *training, struct schedule *schedule) {
-  struct tau_steps *steps = &own_of(training)->steps;
+  struct tau_steps *steps = &OWN(tau_training, training)->steps;
   const struct options *options = training->options;
   bool adaptive = options->tau.adaptive;
   schedule_add(schedule, &system_encode_slices, steps)->reads |= tau_encode_reads(training->options);
@@ -65,7 +61,7 @@ static void add_there(struct training *training, struct schedule *schedule) {
 }
 
 static void add_back(struct training *training, struct schedule *schedule) {
-  struct tau_steps *steps = &own_of(training)->steps;
+  struct tau_steps *steps = &OWN(tau_training, training)->steps;
   bool adaptive = training->options->tau.adaptive;
   schedule_add(schedule, &system_repeat_back, steps);
   schedule_add(schedule, &system_backward_sampler, steps);
@@ -100,8 +96,8 @@ static bool open_sampler(struct training *training, struct error *error) {
                            .path = tau->points ? &tau->sampler.network.path : NULL,
                            .facts = network_of_sampler(tau->points)->facts,
                            .is = tau_facts(tau),
-                           .sample = &own_of(training)->steps.sample};
-  own_of(training)->steps.tau = tau;
+                           .sample = &OWN(tau_training, training)->steps.sample};
+  OWN(tau_training, training)->steps.tau = tau;
   return true;
 }
 

@@ -234,6 +234,7 @@ bool training_describe_splits(struct training *training, const struct sampler *s
 void training_note_scans(struct training *training, struct lists *lists, const char *stage, struct arena *arena);
 /* Its own state; wrong where the task is of another. */
 void *training_own(const struct training *training, size_t bytes);
+#define OWN(type, training) ((struct type *)training_own(training, sizeof(struct type)))
 /* The world of the training data. */
 static inline struct world *training_world(const struct training *training) {
   return training->train.simulation.world;
