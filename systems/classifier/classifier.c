@@ -111,8 +111,11 @@ static const struct system learn_classes = {
 
 static void run_optimise(struct world *world, void *context) {
   struct training *training = context;
+  const struct rate_schedule rates = fit_rates(training->options);
   (void)world;
-  fit_optimise(training, &training->optimiser, training->options->train.rate, &training->policy.network.path);
+  training->optimiser.rate = rate_at(&rates, training->options->train.rate, fit_epoch(training));
+  optimise_step(&training->optimiser);
+  policy_changed(&training->policy);
 }
 
 static const struct system optimise = {.name = "optimise_classifier",

@@ -54,8 +54,6 @@ void fit_step(struct training *training, size_t first, size_t count);
 struct rate_schedule fit_rates(const struct options *options);
 struct optimiser_setup fit_optimiser(const struct options *options);
 uint64_t fit_epoch(const struct training *training); /* the running one */
-/* A step of parameters, by a rate that the scene's schedule brings to this epoch; path: that takes them over, or NULL. */
-void fit_optimise(const struct training *training, struct optimiser *optimiser, double rate, struct path *path);
 /* Samples of an update of the epoch; *first is the first one. */
 size_t fit_samples(const struct training *training, uint64_t update, size_t *first);
 /* The number of the running part's first sample, and of the update, over all epochs, below 2^31. */

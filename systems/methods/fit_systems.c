@@ -72,18 +72,15 @@ static const struct system backward = {.name = "backward_reconstructor",
                                        .writes = BACKWARD_WRITES(RECONSTRUCTOR),
                                        .run = run_backward};
 
-void fit_optimise(const struct training *training, struct optimiser *optimiser, double rate, struct path *path) {
-  const struct rate_schedule rates = fit_rates(training->options);
-  optimiser->rate = rate_at(&rates, rate, fit_epoch(training));
-  optimise_step(optimiser);
-  if (path) path_changed(path);
-}
-
 static void run_optimise(struct world *world, void *context) {
   struct training *training = context;
-  double rate = fitting_of(training)->fixed ? 0 : training->options->train.rate;
+  const struct fitting *fitting = training->own;
   (void)world;
-  fit_optimise(training, &training->optimiser, rate, &training->reconstructor.network.path);
+  const struct rate_schedule rates = fit_rates(training->options);
+  double rate = rate_at(&rates, training->options->train.rate, fit_epoch(training));
+  training->optimiser.rate = fitting->fixed ? 0 : rate;
+  optimise_step(&training->optimiser);
+  path_changed(&training->reconstructor.network.path);
 }
 
 static const struct system optimise = {.name = "optimise_reconstructor",
@@ -93,10 +90,15 @@ static const struct system optimise = {.name = "optimise_reconstructor",
                                        .run = run_optimise};
 
 static void run_optimise_masks(struct world *world, void *context) {
-  const struct training *training = context;
-  const struct fit_sampler *sampler = &fitting_of(training)->sampler;
+  struct training *training = context;
+  const struct fitting *fitting = training->own;
+  const struct fit_sampler *sampler = &fitting->sampler;
+  double own = sampler->rate;
   (void)world;
-  fit_optimise(training, sampler->optimiser, sampler->rate > 0 ? sampler->rate : training->options->train.rate, sampler->path);
+  const struct rate_schedule rates = fit_rates(training->options);
+  sampler->optimiser->rate = rate_at(&rates, own > 0 ? own : training->options->train.rate, fit_epoch(training));
+  optimise_step(sampler->optimiser);
+  if (sampler->path) path_changed(sampler->path);
 }
 
 static const struct system optimise_masks = {.name = "optimise_masks",
