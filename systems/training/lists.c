@@ -38,12 +38,6 @@ static bool put_coils(struct lists *lists, const char *stage, struct arena *aren
   return true;
 }
 
-static const char *when_loaded(const struct simulation *simulation) {
-  bool moved = simulation->plan.columns & SET(SLICE_original);
-  if (simulation->plan.window) return "when slices are loaded, and where one is read";
-  return moved ? "when slices are loaded, and before every epoch" : "when slices are loaded";
-}
-
 bool lists_put_data(struct lists *lists, const char *stage, const struct simulation *simulation, struct arena *arena,
                     struct error *error) {
   struct schedule *loads = ARENA_NEW(arena, struct schedule, 2), *slices = loads + 1;
@@ -52,7 +46,11 @@ bool lists_put_data(struct lists *lists, const char *stage, const struct simulat
                                 : transform_describe(slices, slice_transforms(simulation), error)))
     return false;
   lists_put(lists, stage, "when slices are loaded", loads);
-  lists_put(lists, stage, when_loaded(simulation), slices);
+  lists_put(lists, stage,
+            simulation->plan.window                            ? "when slices are loaded, and where one is read"
+            : simulation->plan.columns & SET(SLICE_original) ? "when slices are loaded, and before every epoch"
+                                                              : "when slices are loaded",
+            slices);
   return simulation->options->data.kspace != KSPACE_MEASURED || put_coils(lists, stage, arena, error);
 }
 

@@ -101,13 +101,6 @@ static bool is_exact(const struct minibatches *batches) {
   return batches->setup.policy || (!batches->setup.learns && batches->split->options.train.masks == MASKS_EXACT);
 }
 
-/* The scans that the policy was trained for, or that masks are learned for. */
-static bool find_scans(struct minibatches *batches, struct error *error) {
-  batches->pairs = 1;
-  batches->sampler = &sampler_policy;
-  return acquisition_only(&batches->pair[0], &batches->split->options, batches->arena, error);
-}
-
 /* Fills a sampler's table for every pair, before any work. */
 static bool check_sampler(const struct minibatches *batches, struct error *error) {
   struct arena *arena = arena_open();
@@ -134,8 +127,13 @@ static bool limit_maps(struct minibatches *batches, struct error *error) {
   return true;
 }
 
+/* A policy's scans are those that it was trained for, as those that masks are learned for. */
 static bool find_masks(struct minibatches *batches, struct error *error) {
-  if (batches->setup.policy || batches->setup.learns) return find_scans(batches, error);
+  if (batches->setup.policy || batches->setup.learns) {
+    batches->pairs = 1;
+    batches->sampler = &sampler_policy;
+    return acquisition_only(&batches->pair[0], &batches->split->options, batches->arena, error);
+  }
   if (!minibatch_pairs(batches, error) || !limit_maps(batches, error) ||
       !(batches->sampler = sampler_find(batches->split->options.train.sampler, error)))
     return false;
@@ -149,12 +147,8 @@ static bool find_masks(struct minibatches *batches, struct error *error) {
 
 /* ---- describing ---------------------------------------------------------------------------------------- */
 
-/* Whether the scene's method is one of those that have a network, which is what is trained. */
-static bool trains_method(const struct options *options) {
-  return options->reconstruct.method != RECONSTRUCT_AUTO && reconstruction_trains(options);
-}
-
-/* The plan for data with so many slices. */
+/* The plan for data with so many slices: with a network where the scene's method is one of those that have one, which is what
+ * is trained. */
 static struct simulation_plan plan_of(const struct minibatches *batches, size_t slices) {
   const struct minibatch_setup *setup = &batches->setup;
   const struct options *options = &batches->split->options;
@@ -167,18 +161,14 @@ static struct simulation_plan plan_of(const struct minibatches *batches, size_t 
                                   .together = setup->made ? 0 : envs < slices ? envs : slices,
                                   .deciders = setup->policy ? DECIDES_POLICY : 0,
                                   .observe_every_step = setup->policy,
-                                  .network = setup->images || trains_method(options),
+                                  .network = setup->images || (options->reconstruct.method != RECONSTRUCT_AUTO &&
+                                                               reconstruction_trains(options)),
                                   .epoch_rows = slices,
                                   .pairs = PAIRS_MOST,
                                   .columns = (batches->augment.kinds ? AUGMENT_COLUMNS : 0) | setup->columns |
                                              SET(EPOCH_slice) | SET(EPOCH_mask) | SET(PAIR_initial) |
                                              SET(PAIR_chance),
                                   .prefix = setup->validate ? "validation " : NULL};
-}
-
-static bool describe_simulation(struct minibatches *batches, const struct simulation_plan *plan, struct error *error) {
-  const struct sampler *sampler = is_exact(batches) ? batches->sampler : &sampler_list[0];
-  return simulation_describe(&batches->split->simulation, &batches->split->options, plan, sampler, error);
 }
 
 static void open_list(const struct minibatches *batches, struct schedule *list, const char *name) {
@@ -194,26 +184,22 @@ static bool build_lists(struct minibatches *batches, struct error *error) {
   return schedule_close(&batches->ordering, error) && schedule_close(&batches->masks, error);
 }
 
-/* Training slices alone, and no benchmark's. */
-static bool find_moves(struct minibatches *batches, struct error *error) {
-  if (!augment_read(&batches->augment, &batches->split->options, error)) return false;
-  if (batches->setup.validate || batches->setup.made) batches->augment.kinds = 0;
-  return true;
-}
-
 /* Where the data are opened later, only the columns of the lists are asked for. */
 static bool describe_lists(struct minibatches *batches, struct error *error) {
   const struct options *options = &batches->split->options;
+  const struct sampler *sampler = is_exact(batches) ? batches->sampler : &sampler_list[0];
   struct simulation_plan plan = plan_of(batches, batches->setup.opens ? UINT32_MAX : lists_slices(options));
   plan.window = !batches->setup.opens && slice_cache_planned(options, plan.slices, plan.together);
-  return describe_simulation(batches, &plan, error) && build_lists(batches, error);
+  return simulation_describe(&batches->split->simulation, options, &plan, sampler, error) && build_lists(batches, error);
 }
 
 bool minibatch_describe(struct minibatches *batches, struct split *split, const struct minibatch_setup *setup,
                         struct arena *arena, struct error *error) {
   *batches = (struct minibatches){.setup = *setup, .split = split, .arena = arena};
   batches->order = (struct slice_order){.simulation = &split->simulation, .kept = setup->validate};
-  return (find_moves(batches, error) && find_masks(batches, error) && describe_lists(batches, error)) ||
+  bool good = augment_read(&batches->augment, &split->options, error);
+  if (setup->validate || setup->made) batches->augment.kinds = 0; /* training slices alone are moved, and no benchmark's */
+  return (good && find_masks(batches, error) && describe_lists(batches, error)) ||
          fail_in(error, "%s data", setup->validate ? "validation" : "training");
 }
 
@@ -234,12 +220,6 @@ struct simulation_plan minibatch_plan(const struct minibatches *batches, size_t 
   return plan;
 }
 
-static bool open_moves(struct minibatches *batches, struct error *error) {
-  struct simulation *simulation = &batches->split->simulation;
-  return !batches->augment.kinds || simulation->cache ||
-         transform_open(&batches->moves, simulation->world, batches->slices, error);
-}
-
 bool minibatch_open(struct minibatches *batches, struct error *error) {
   struct simulation *simulation = &batches->split->simulation;
   batches->slices = batches->split->report.slices;
@@ -249,7 +229,8 @@ bool minibatch_open(struct minibatches *batches, struct error *error) {
   for (size_t i = 0; i < batches->slices; i++) batches->order.slice[i] = (uint32_t)i;
   write_pairs(batches);
   return build_lists(batches, error) && schedule_prepare(&batches->masks, simulation->kernels, error) &&
-         open_moves(batches, error);
+         (!batches->augment.kinds || simulation->cache ||
+          transform_open(&batches->moves, simulation->world, batches->slices, error));
 }
 
 void minibatch_close(struct minibatches *batches) {
@@ -395,14 +376,6 @@ static const struct system gather_samples = {.name = "gather_samples",
                                    .writes = SET(ENV_slice) | SET(ENV_mask),
                                    .run = run_gather};
 
-static void add_scores(struct minibatches *batches, struct schedule *schedule) {
-  const struct metric *metric = &metric_list[batches->split->options.reward.metric];
-  schedule_add(schedule, &system_score_ssim, &batches->split->simulation);
-  schedule_add(schedule, &system_score_error, &batches->split->simulation);
-  if (batches->setup.policy && metric->system != &system_score_ssim && metric->system != &system_score_error)
-    simulation_add_score(&batches->split->simulation, schedule, metric);
-}
-
 void minibatch_add(struct minibatches *batches, struct schedule *schedule) {
   struct simulation *simulation = &batches->split->simulation;
   minibatch_add_load(batches, schedule);
@@ -418,8 +391,12 @@ void minibatch_add(struct minibatches *batches, struct schedule *schedule) {
     simulation_add_encode(simulation, schedule);
     return;
   }
+  const struct metric *metric = &metric_list[batches->split->options.reward.metric];
   simulation_add_network(simulation, schedule);
-  add_scores(batches, schedule);
+  schedule_add(schedule, &system_score_ssim, simulation);
+  schedule_add(schedule, &system_score_error, simulation);
+  if (batches->setup.policy && metric->system != &system_score_ssim && metric->system != &system_score_error)
+    simulation_add_score(simulation, schedule, metric);
 }
 
 void minibatch_select(struct minibatches *batches, size_t first, size_t count) {
