@@ -5,7 +5,6 @@
 #include "systems/classifier/classes.h"
 #include "systems/methods/fit.h"
 #include "systems/methods/method.h"
-#include "systems/networks/checkpoint.h"
 #include "systems/classifier/classify.h"
 
 #include <math.h>

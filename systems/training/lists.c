@@ -47,9 +47,9 @@ bool lists_put_data(struct lists *lists, const char *stage, const struct simulat
     return false;
   lists_put(lists, stage, "when slices are loaded", loads);
   lists_put(lists, stage,
-            simulation->plan.window                            ? "when slices are loaded, and where one is read"
+            simulation->plan.window                          ? "when slices are loaded, and where one is read"
             : simulation->plan.columns & SET(SLICE_original) ? "when slices are loaded, and before every epoch"
-                                                              : "when slices are loaded",
+                                                             : "when slices are loaded",
             slices);
   return simulation->options->data.kspace != KSPACE_MEASURED || put_coils(lists, stage, arena, error);
 }
