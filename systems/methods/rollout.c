@@ -28,21 +28,23 @@ const struct system system_order_rows = {.name = "order_rows",
                                          .parts = SET(ROLLOUT_order),
                                          .loads = true};
 
+static void write_order(struct rollout *rollout) {
+  struct arena *arena = arena_open();
+  uint32_t *order = ARENA_NEW(arena, uint32_t, rollout->rows);
+  for (size_t i = 0; i < rollout->rows; i++) order[i] = (uint32_t)i;
+  world_put(rollout->simulation->world, &system_order_rows, ROLLOUT_order, 0, rollout->rows, order);
+  arena_close(arena);
+}
+
 const struct system system_load_end = {.name = "load_end",
                                        .doc = "scans end truly: nothing is to come after their last step",
                                        .writes = SET(ROLLOUT_last_value),
                                        .loads = true};
 
-static void load_rows(const struct rollout *rollout) {
-  struct world *world = rollout->simulation->world;
-  struct arena *arena = arena_open();
-  uint32_t *order = ARENA_NEW(arena, uint32_t, rollout->rows);
-  for (size_t i = 0; i < rollout->rows; i++) order[i] = (uint32_t)i;
-  world_put(world, &system_order_rows, ROLLOUT_order, 0, rollout->rows, order);
+static void load_last_value(struct world *world) {
   struct world_use before = world_enter(world, &system_load_end);
   world_fill(world, ROLLOUT_last_value, 0);
   world_leave(world, before);
-  arena_close(arena);
 }
 
 /* Where the rollout normalises, the normalised advantages take the place of the others. */
@@ -80,7 +82,8 @@ void rollout_open(struct rollout *rollout) {
                               rollout_can_keep(simulation->device, rollout->scans, rollout->launch)),
           "%zu rows cannot be kept", rollout->rows);
   open_group(rollout);
-  load_rows(rollout);
+  write_order(rollout);
+  load_last_value(simulation->world);
 }
 
 /* ---- playing ------------------------------------------------------------------------------------------- */

@@ -174,7 +174,7 @@ void tau_watch(struct tau *tau) {
   watch_graph(&tau->watch, tau_parameters(tau), SAMPLER_parameters);
 }
 
-static void change_parameters(struct tau *tau) {
+static void tau_changed(struct tau *tau) {
   if (tau->points) reconstructor_changed(&tau->sampler);
 }
 
@@ -189,7 +189,7 @@ bool tau_open(struct tau *tau, const struct masks_setup *setup, struct reconstru
   if (open_planned(tau, setup, error) &&
       (!setup->train || optimise_open(&tau->optimiser, tau_parameters(tau), &optimiser, error))) {
     graph_start(tau_parameters(tau), options->world.seed);
-    change_parameters(tau);
+    tau_changed(tau);
     share_buffers(tau);
     return true;
   }
@@ -242,7 +242,7 @@ struct network_facts tau_facts(const struct tau *tau) {
 
 static bool read_parameters(struct tau *tau, struct store *store, struct error *error) {
   bool good = checkpoint_read_parameters(store, "sampler", tau_parameters(tau), error);
-  if (good) change_parameters(tau);
+  if (good) tau_changed(tau);
   return good;
 }
 
