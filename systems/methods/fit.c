@@ -131,10 +131,13 @@ struct masks_setup fit_masks_setup(const struct training *training) {
                               .train = true};
 }
 
+static const char *start_of(const struct training *training) {
+  return training->config.start ? training->config.start : training->config.reconstructor;
+}
+
 static bool open_reconstructor(struct training *training, struct error *error) {
   const struct options *options = training->options;
   const struct fit_way *way = training->task->facts;
-  const char *start = training->config.start ? training->config.start : training->config.reconstructor;
   struct reconstructor_setup setup = reconstructor_setup_of(
       training->device, training->train.simulation.kernels, options, batch_of(options));
   reconstructor_set_coils(&setup, training_coils(training));
@@ -144,7 +147,8 @@ static bool open_reconstructor(struct training *training, struct error *error) {
   setup.passes = setup.absolute ? 1 : way->passes(options);
   memcpy(setup.beside, training->beside, sizeof setup.beside);
   training_share_reconstructor(training);
-  return reconstructor_begin(&training->reconstructor, start, &setup, options->world.seed, error);
+  return reconstructor_begin(&training->reconstructor, start_of(training), &setup, options->world.seed,
+                             error);
 }
 
 struct optimiser_setup fit_optimiser(const struct options *options) {
