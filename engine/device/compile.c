@@ -121,11 +121,12 @@ static bool is_waiting(cl_event event) {
          status > CL_RUNNING;
 }
 
+/* Naps grow with the time waited, to a millisecond: at 50 microseconds they took 4 % of the processor. */
 void compile_wait(struct device *device, const struct compile *compile, cl_event event) {
-  static const struct timespec nap = {.tv_nsec = 50000};
+  struct timespec nap = {.tv_nsec = 50000};
   if (event) {
     clFlush(device->queue);
-    while (is_waiting(event)) nanosleep(&nap, NULL);
+    for (; is_waiting(event); nap.tv_nsec += nap.tv_nsec < 1000000 ? nap.tv_nsec / 8 : 0) nanosleep(&nap, NULL);
     clReleaseEvent(event);
   }
   compile_end(device, compile, false);
