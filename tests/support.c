@@ -150,6 +150,13 @@ int support_close_transforms(void **state) {
   return support_close_device(state);
 }
 
+void support_optimise(bool optimised) {
+  if (optimised)
+    unsetenv("POCL_EXTRA_BUILD_FLAGS");
+  else
+    setenv("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable", true);
+}
+
 int support_open_matrix(void **state) {
   int status = support_open_device(state);
   struct device *device = *state;

@@ -56,6 +56,9 @@ int support_close_device(void **state);
 /* The device and clFFT. */
 int support_open_transforms(void **state);
 int support_close_transforms(void **state);
+/* false: what PoCL compiles from here on it does not optimise, which takes a third of the time: for sizes that no
+ * other test has, and on which little is computed. */
+void support_optimise(bool optimised);
 /* Opens the same device, with the matrix instructions emulated where it has none. */
 int support_open_matrix(void **state);
 

@@ -222,6 +222,7 @@ static void offsets_are_in_elements(void **state) {
 }
 
 int main(void) {
+  support_optimise(false);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_are_transformed),
       cmocka_unit_test(images_are_transformed),

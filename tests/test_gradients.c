@@ -1295,6 +1295,7 @@ static void local_memory_is_compared_with_the_devices(void **state) {
 }
 
 int main(void) {
+  support_optimise(false);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_operations),     cmocka_unit_test(test_adjoints),
       cmocka_unit_test(test_cancelled_bias), cmocka_unit_test(test_actions),

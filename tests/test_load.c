@@ -1099,6 +1099,7 @@ static void scratch_memory_is_given_back(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, close_folder)
 
 int main(void) {
+  support_optimise(false);
   const struct CMUnitTest tests[] = {
       TEST(crops_follow_the_protocol),
       TEST(crops_start_where_the_protocol_says), TEST(resizing_takes_means),
