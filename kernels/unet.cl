@@ -194,12 +194,35 @@ INLINE uint flat_place(uint flat) {
 #define OUT_GROUPS (ALL_TILES / (TILES_OUT * WARPS_OUT))
 #define GROUP_CHANNELS (8 * TILES_OUT * WARPS_OUT)
 
+/* The four words a lane gives a product of a row of 8x2 pixels: those of the slice that lies `low` words after the row's
+ * start, of both lines, and those of the slice `high`. */
+#ifdef L2SR_EMULATED
+INLINE void take_row(uint a[4], __local const uint *row, uint low, uint high) {
+  const uint lane = (uint)get_local_id(0) & 31u;
+  __local const uint *from = row + (lane >> 2) * PITCH + (lane & 3u);
+  a[0] = from[low];
+  a[1] = from[TILE_COLUMNS * PITCH + low];
+  a[2] = from[high];
+  a[3] = from[TILE_COLUMNS * PITCH + high];
+}
+#else
+INLINE void take_row(uint a[4], __local const uint *row, uint low, uint high) {
+  const uint lane = (uint)get_local_id(0) & 31u;
+  __local const uint *from =
+      row + (lane & 7u) * PITCH + (lane & 8u ? TILE_COLUMNS * PITCH : 0u) + (lane & 16u ? high : low);
+  __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                   : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+                   : "r"((uint)(size_t)from)
+                   : "memory");
+}
+#endif
+
 /* A warp's products of one chunk. */
 INLINE void multiply_chunk(__local const uint *tile, __global const uint *weights, uint warp_rows, uint tiles,
                            float acc[WARP_ROWS][TILES_OUT][4] LANES) {
-  const uint lane = (uint)get_local_id(0) & 31u, g = lane >> 2, t = lane & 3u;
+  const uint lane = (uint)get_local_id(0) & 31u;
   UNROLL for (uint step = 0u; step < STEPS; step++) {
-    uint b[TILES_OUT][2];
+    uint b[TILES_OUT][2], a[4];
     const uint low = flat_place(2u * step), high = flat_place(2u * step + 1u);
     UNROLL for (uint k = 0u; k < TILES_OUT; k++) {
       uint2 pair = *(__global const uint2 *)&weights[((step * ALL_TILES + tiles + k) * 32u + lane) * 2u];
@@ -208,10 +231,8 @@ INLINE void multiply_chunk(__local const uint *tile, __global const uint *weight
     }
     UNROLL for (uint r = 0u; r < WARP_ROWS; r++) {
       uint row = warp_rows * WARP_ROWS + r;
-      __local const uint *from =
-          tile + (row / (TILE_X / 8) * 2u * TILE_COLUMNS + row % (TILE_X / 8) * 8u + g) * PITCH + t;
-      uint a0 = from[low], a1 = from[TILE_COLUMNS * PITCH + low], a2 = from[high], a3 = from[TILE_COLUMNS * PITCH + high];
-      UNROLL for (uint k = 0u; k < TILES_OUT; k++) MULTIPLY(acc[r][k], a0, a1, a2, a3, b[k][0], b[k][1]);
+      take_row(a, tile + (row / (TILE_X / 8) * 2u * TILE_COLUMNS + row % (TILE_X / 8) * 8u) * PITCH, low, high);
+      UNROLL for (uint k = 0u; k < TILES_OUT; k++) MULTIPLY(acc[r][k], a[0], a[1], a[2], a[3], b[k][0], b[k][1]);
     }
   }
 }
