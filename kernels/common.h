@@ -390,6 +390,12 @@ INLINE uint fma_pair(uint a, uint b, uint c) {
   return word;
 }
 
+INLINE uint max_pair(uint a, uint b) {
+  uint word;
+  __asm__("max.f16x2 %0, %1, %2;" : "=r"(word) : "r"(a), "r"(b));
+  return word;
+}
+
 INLINE uint mul_pair(uint a, uint b) {
   uint word;
   __asm__("mul.rn.f16x2 %0, %1, %2;" : "=r"(word) : "r"(a), "r"(b));
@@ -515,6 +521,10 @@ INLINE float odd_of(uint word) { return even_of(word >> 16); }
 
 INLINE uint fma_pair(uint a, uint b, uint c) {
   return pack(fma(even_of(a), even_of(b), even_of(c)), fma(odd_of(a), odd_of(b), odd_of(c)));
+}
+
+INLINE uint max_pair(uint a, uint b) {
+  return pack(fmax(even_of(a), even_of(b)), fmax(odd_of(a), odd_of(b)));
 }
 
 INLINE uint mul_pair(uint a, uint b) { return pack(even_of(a) * even_of(b), odd_of(a) * odd_of(b)); }

@@ -79,6 +79,14 @@ INLINE bool is_inside(int y, int x) { return y >= 0 && y < ROWS && x >= 0 && x <
 #define UNITS_OF(halo, slices) ((TILE_X + 2 * (halo)) * (TILE_Y + 2 * (halo)) * (slices))
 #define TURNS_OF(halo, slices) ((UNITS_OF(halo, slices) + GROUP - 1) / GROUP)
 
+#define LEAK_PAIR 0x32663266u /* two halves of LEAK */
+
+/* The leaky ReLU of eight halves. */
+INLINE uint leak_pair(uint word) { return max_pair(word, mul_pair(word, LEAK_PAIR)); }
+INLINE uint4 leak_eight(uint4 words) {
+  return (uint4)(leak_pair(words.x), leak_pair(words.y), leak_pair(words.z), leak_pair(words.w));
+}
+
 /* Loads `count` vectors of an activation's tile, from turn `turn` on. */
 INLINE void fetch_activation(__global const uint4 *source, uint stride, uint4 *loaded, uint turn, uint count, uint n,
                              int left, int top) {
@@ -101,7 +109,7 @@ INLINE void put_activation(const uint4 *loaded, __local const float *scale, __lo
     if (unit >= UNITS_OF(HALO, SLICES)) continue;
 #if !PLAIN
     if (is_inside(y, x))
-      words = pack_eight(leak(fma(unpack_eight(words), vload8(slice, scale), vload8(slice, shift))));
+      words = leak_eight(pack_eight(fma(unpack_eight(words), vload8(slice, scale), vload8(slice, shift))));
 #endif
     *(__local uint4 *)&tile[pixel * PITCH + 4u * slice] = words;
   }
@@ -243,10 +251,10 @@ typedef struct {
   float value[TILES_OUT][2], product[TILES_OUT][2];
 } lane_sums;
 
-/* The map `target` whose activation's gradient is stored, where it is that of the first TARGET_SLICES. */
-INLINE void add_lane(lane_sums *sums, uint k, uint word, float2 values, __global const uint *target, uint at,
-                     __local const float *norms, uint channel) {
 #if BACKWARD
+/* The map `target` whose activation's gradient is stored, where it is that of the first TARGET_SLICES. */
+INLINE void add_lane(lane_sums *sums, uint k, uint word, __global const uint *target, uint at, __local const float *norms,
+                     uint channel) {
   if (channel >= 8u * TARGET_SLICES) return;
   uint raw = target[at];
   float given[2] = {even_of(word), odd_of(word)}, seen[2] = {even_of(raw), odd_of(raw)};
@@ -256,15 +264,18 @@ INLINE void add_lane(lane_sums *sums, uint k, uint word, float2 values, __global
     sums->value[k][j] += passed;
     sums->product[k][j] += passed * normal;
   }
+}
 #else
+INLINE void add_lane(lane_sums *sums, uint k, float2 values) {
   float given[2] = {values.x, values.y};
   UNROLL for (uint j = 0u; j < 2u; j++) {
     sums->value[k][j] += given[j];
     sums->product[k][j] += given[j] * given[j];
   }
-#endif
 }
+#endif
 
+#if BACKWARD
 INLINE void store_products(float acc[WARP_ROWS][TILES_OUT][4], __global uint *output, __global const uint *target,
                            __local const float *norms, lane_sums *sums, uint n, uint warp_rows, uint tiles, int left,
                            int top) {
@@ -273,21 +284,50 @@ INLINE void store_products(float acc[WARP_ROWS][TILES_OUT][4], __global uint *ou
     uint row = warp_rows * WARP_ROWS + r;
     uint y = (uint)top + row / (TILE_X / 8) * 2u + half_row, x = (uint)left + row % (TILE_X / 8) * 8u + g;
     if (y >= ROWS || x >= COLUMNS) continue;
+    uint pixel = (n * ROWS + y) * COLUMNS + x;
     UNROLL for (uint k = 0u; k < TILES_OUT; k++) {
-      uint tile = tiles + k;
-#if SPREAD
-      uint part = tile / OUT_SLICES, slice = tile % OUT_SLICES;
-      uint pixel = (n * 2u * ROWS + 2u * y + part / 2u) * (2u * COLUMNS) + 2u * x + part % 2u;
-#else
-      uint slice = tile, pixel = (n * ROWS + y) * COLUMNS + x;
-#endif
-      float2 values = (float2)(acc[r][k][2u * half_row], acc[r][k][2u * half_row + 1u]);
-      uint word = pack(values.x, values.y);
+      uint slice = tiles + k, word = pack(acc[r][k][2u * half_row], acc[r][k][2u * half_row + 1u]);
       output[(pixel * OUT_SLICES + slice) * 4u + t] = word;
-      add_lane(sums, k, word, values, target, (pixel * TARGET_SLICES + slice) * 4u + t, norms, 8u * slice + 2u * t);
+      add_lane(sums, k, word, target, (pixel * TARGET_SLICES + slice) * 4u + t, norms, 8u * slice + 2u * t);
     }
   }
 }
+#else
+#define GROUP_TILES (TILES_OUT * WARPS_OUT)
+#define STAGE_PITCH PITCH_OF(GROUP_TILES)
+
+/* A warp's products as words of `stage`, which has the pixels of the tile one after the other, and their sums. */
+INLINE void stage_products(float acc[WARP_ROWS][TILES_OUT][4], __local uint *stage, lane_sums *sums, uint warp_rows,
+                           uint warp_out, int left, int top) {
+  const uint lane = (uint)get_local_id(0) & 31u, g = lane >> 2, t = lane & 3u;
+  UNROLL for (uint r = 0u; r < WARP_ROWS; r++) UNROLL for (uint half_row = 0u; half_row < 2u; half_row++) {
+    uint row = warp_rows * WARP_ROWS + r;
+    uint y = row / (TILE_X / 8) * 2u + half_row, x = row % (TILE_X / 8) * 8u + g;
+    bool inside = (ROWS % TILE_Y == 0 || (uint)top + y < ROWS) && (COLUMNS % TILE_X == 0 || (uint)left + x < COLUMNS);
+    UNROLL for (uint k = 0u; k < TILES_OUT; k++) {
+      float2 values = (float2)(acc[r][k][2u * half_row], acc[r][k][2u * half_row + 1u]);
+      stage[(y * TILE_X + x) * STAGE_PITCH + (warp_out * TILES_OUT + k) * 4u + t] = pack(values.x, values.y);
+      if (inside) add_lane(sums, k, values);
+    }
+  }
+}
+
+/* The tile's words to the output, vectors of 16 bytes. */
+INLINE void store_stage(__local const uint *stage, __global uint4 *output, uint n, uint out_group, int left, int top) {
+  UNROLL for (uint turn = 0u; turn < (TILE_X * TILE_Y * GROUP_TILES + GROUP - 1u) / GROUP; turn++) {
+    uint unit = turn * GROUP + (uint)get_local_id(0), place = unit / GROUP_TILES, k = unit % GROUP_TILES;
+    uint y = (uint)top + place / TILE_X, x = (uint)left + place % TILE_X, tile = out_group * GROUP_TILES + k;
+    if (unit >= TILE_X * TILE_Y * GROUP_TILES || y >= ROWS || x >= COLUMNS) continue;
+#if SPREAD
+    uint part = tile / OUT_SLICES, slice = tile % OUT_SLICES;
+    uint pixel = (n * 2u * ROWS + 2u * y + part / 2u) * (2u * COLUMNS) + 2u * x + part % 2u;
+#else
+    uint slice = tile, pixel = (n * ROWS + y) * COLUMNS + x;
+#endif
+    output[pixel * OUT_SLICES + slice] = *(__local const uint4 *)&stage[place * STAGE_PITCH + 4u * k];
+  }
+}
+#endif
 
 /* Adds the lanes' sums to those of image n, by way of the group's. */
 INLINE void store_sums(lane_sums *sums, __local float2 *scratch, __global long *to, uint warp_rows, uint warp_out,
@@ -295,7 +335,7 @@ INLINE void store_sums(lane_sums *sums, __local float2 *scratch, __global long *
   const uint item = (uint)get_local_id(0), lane = item & 31u;
   UNROLL for (uint k = 0u; k < TILES_OUT; k++) UNROLL for (uint j = 0u; j < 2u; j++) {
     float2 all = (float2)(sums->value[k][j], sums->product[k][j]);
-    NO_UNROLL for (uint mask = 4u; mask < 32u; mask *= 2u) {
+    UNROLL for (uint mask = 4u; mask < 32u; mask *= 2u) {
       all.x += shuffle(all.x, mask GIVE_LANES);
       all.y += shuffle(all.y, mask GIVE_LANES);
     }
@@ -315,7 +355,7 @@ INLINE void store_sums(lane_sums *sums, __local float2 *scratch, __global long *
 
 /* The next chunk is on its way while one is multiplied, where registers suffice. */
 #define TURNS TURNS_OF(HALO, SLICES)
-#define AHEAD (CHUNKS > 1 && TURNS <= (BACKWARD ? 4 : 6))
+#define AHEAD (BACKWARD ? CHUNKS > 1 && TURNS <= 4 : TURNS <= 7)
 
 /* Where a chunk comes from: of joined maps one or the other; backward the gradient and the raw map. */
 typedef struct {
@@ -338,6 +378,15 @@ INLINE chunk_place place_chunk(__global const uint4 *source, __global const uint
   return place;
 }
 
+/* Local memory of a tile of what comes, and forward of the products, which take its place. */
+#define IN_WORDS (TILE_COLUMNS * TILE_ROWS * PITCH)
+#if BACKWARD
+#define TILE_WORDS IN_WORDS
+#else
+#define OUT_WORDS (TILE_X * TILE_Y * STAGE_PITCH)
+#define TILE_WORDS (IN_WORDS > OUT_WORDS ? IN_WORDS : OUT_WORDS)
+#endif
+
 /* A row is a tile of an image and a group of output slices. Offsets are in elements of their arguments. Forward: maps
  * first and second of `source`, and their sums; the output's sums go to `added`. BACKWARD: the gradient `first` of `source`,
  * the map `second` of `raw`, its sums, and those of `back`; the map `target` of `raw` is the one whose activation's
@@ -348,7 +397,7 @@ __kernel void unet_conv(__global const uint4 *restrict source, __global const ui
                         __global long *restrict added, uint first, uint second, uint first_sums, uint second_sums,
                         uint weights_at, uint output_at, uint target, uint sums_of_target, uint added_at, uint rows) {
   OPEN_LANES(GROUP);
-  __local uint tile[TILE_COLUMNS * TILE_ROWS * PITCH] __attribute__((aligned(16)));
+  __local uint tile[TILE_WORDS] __attribute__((aligned(16)));
   __local float norms[(BACKWARD ? 4 : 2) * IN_SLICES * 8] __attribute__((aligned(32)));
   __local float norms_of_target[16 * TARGET_SLICES + 1];
   __local float2 scratch[WARPS / WARPS_OUT * GROUP_CHANNELS];
@@ -402,8 +451,15 @@ __kernel void unet_conv(__global const uint4 *restrict source, __global const ui
 #endif
     multiply_chunk(tile, weights + weights_at + chunk * (STEPS * ALL_TILES * 64u), warp_rows, tiles, acc GIVE_LANES);
   }
+#if BACKWARD
   store_products(acc, output + output_at, (__global const uint *)(raw + target), norms_of_target, &lane_sum, n, warp_rows,
                  tiles, left, top);
+#else
+  barrier(CLK_LOCAL_MEM_FENCE);
+  stage_products(acc, tile, &lane_sum, warp_rows, warp_out, left, top);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  store_stage(tile, (__global uint4 *)(output + output_at), n, out_group, left, top);
+#endif
   if (!BACKWARD || TARGET_SLICES)
     store_sums(&lane_sum, scratch, added + added_at + 16u * n * (BACKWARD ? TARGET_SLICES : OUT_SLICES), warp_rows, warp_out,
                out_group GIVE_LANES);

@@ -46,15 +46,16 @@ static bool open_table(struct graph *graph, const struct node *node, struct unet
 
 /* ---- layers -------------------------------------------------------------------------------------------- */
 
+enum way { FORWARD, BACK, WEIGHTS };
+
 /* Two groups share a unit's registers, but for those that are meant to be alone, and for large tiles of many slices, which
- * would spill them: such maps have few tiles. */
-static const char *cap_of(const struct graph *graph, const struct unet_tile *tile) {
+ * would spill them: such maps have few tiles. Forward three do where few numbers are summed. */
+static const char *cap_of(const struct graph *graph, const struct unet_tile *tile, enum way way) {
   if (graph->device->facts.matrix != MATRIX_NVIDIA) return "";
   bool large = tile->tiles_out > 5 && tile->x * tile->y >= 256;
-  return tile->alone || large ? " -cl-nv-maxrregcount=168" : " -cl-nv-maxrregcount=128";
+  bool few = way == FORWARD && tile->x * tile->y * 8 * tile->tiles_out * tile->warps_out <= 24 * UNET_GROUP;
+  return tile->alone || large ? " -cl-nv-maxrregcount=168" : few ? " -cl-nv-maxrregcount=80" : " -cl-nv-maxrregcount=128";
 }
-
-enum way { FORWARD, BACK, WEIGHTS };
 
 /* Macros of kernels/unet.cl. */
 static const char *layer_macros(const struct graph *graph, const struct unet *unet,
@@ -79,7 +80,7 @@ static const char *layer_macros(const struct graph *graph, const struct unet *un
                     takes ? unet_in_slices(plan, takes) : out->slices, takes ? out->offset : 0,
                     way != FORWARD && layer->rises, way == BACK ? first->slices + second : out->slices,
                     way == FORWARD && layer->rises, way == BACK && !first->plain ? first->slices : 0, tile->x,
-                    tile->y, tile->tiles_out, tile->warps_out, cap_of(graph, tile));
+                    tile->y, tile->tiles_out, tile->warps_out, cap_of(graph, tile, way));
 }
 
 static bool open_layer(struct graph *graph, struct unet *unet, int l, struct error *error) {

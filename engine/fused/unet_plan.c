@@ -78,23 +78,41 @@ static int divisor_of(int a, int b, int most) {
 
 /* Measured on an NVIDIA H200, 18 channels of 320x320 and four slices: small maps want many small groups, and few slices at
  * a time leave registers for the next ones to be on their way. */
-enum { SMALL_MAP = 40, MIDDLE_MAP = 80 /* columns */ };
+enum { SMALL_MAP = 40, MIDDLE_MAP = 80, LARGE_MAP = 160 /* columns */ };
+
+static struct unet_tile some_tile(int in, int slices, int groups, int tiles_out) {
+  return (struct unet_tile){.slices = slices,
+                            .chunks = in / slices,
+                            .tiles_out = tiles_out,
+                            .warps_out = groups % 4 == 0 && tiles_out <= 5 ? 4 : groups % 2 == 0 ? 2 : 1};
+}
+
+/* A warp has `want` rows of 8x2 pixels. */
+static void shape_tile(struct unet_tile *tile, int groups, int columns, int want) {
+  int row_tiles = 8 / tile->warps_out * want;
+  tile->groups_out = groups / tile->warps_out;
+  tile->x = row_tiles >= 16 && columns % 32 == 0 ? 32 : row_tiles >= 8 ? 16 : 8;
+  if (row_tiles == 32) tile->x = 32;
+  tile->y = 16 * row_tiles / tile->x;
+}
 
 /* Of `in` slices to `out` slices, whose parts lie side by side `spread` times. */
-static struct unet_tile product_tile(int taps, int columns, int in_first, int in_second, int out,
-                                     int spread) {
-  struct unet_tile tile = {.slices = divisor_of(in_first, in_second, 4),
-                           .tiles_out = divisor_of(out, out, columns <= SMALL_MAP ? 3 : 9)};
-  int groups = out * spread / tile.tiles_out, narrow = taps == 9 ? MIDDLE_MAP : SMALL_MAP;
-  int want = columns <= narrow ? 1 : tile.tiles_out <= 3 ? 4 : 2;
-  tile.chunks = (in_first + in_second) / tile.slices;
-  tile.warps_out = groups % 4 == 0 && tile.tiles_out <= 5 ? 4 : groups % 2 == 0 ? 2 : 1;
-  tile.groups_out = groups / tile.warps_out;
+static struct unet_tile forward_tile(int taps, int columns, int in_first, int in_second, int out, int spread) {
+  int tiles_out = divisor_of(out, out, columns <= SMALL_MAP ? 3 : 9), groups = out * spread / tiles_out;
+  struct unet_tile tile = some_tile(in_first + in_second, divisor_of(in_first, in_second, taps == 9 ? 5 : 9), groups, tiles_out);
+  int want = columns > LARGE_MAP ? 2 : 1;
+  if (taps == 1) want = columns >= LARGE_MAP ? 4 : columns >= MIDDLE_MAP ? 2 : 1;
+  shape_tile(&tile, groups, columns, want);
+  return tile;
+}
+
+/* The data gradient's. */
+static struct unet_tile back_tile(int taps, int columns, int in, int out) {
+  int tiles_out = divisor_of(out, out, columns <= SMALL_MAP ? 3 : 9), groups = out / tiles_out;
+  struct unet_tile tile = some_tile(in, divisor_of(in, 0, 4), groups, tiles_out);
+  int want = columns <= (taps == 9 ? MIDDLE_MAP : SMALL_MAP) ? 1 : tiles_out <= 3 ? 4 : 2;
   if (want == 4 && taps == 9 && tile.slices > 3) want = 2;
-  int row_tiles = 8 / tile.warps_out * want; /* of 8x2 pixels */
-  tile.x = row_tiles >= 16 && columns % 32 == 0 ? 32 : row_tiles >= 8 ? 16 : 8;
-  if (row_tiles == 32) tile.x = 32;
-  tile.y = 16 * row_tiles / tile.x;
+  shape_tile(&tile, groups, columns, want);
   return tile;
 }
 
@@ -114,8 +132,8 @@ static void choose_tiles(const struct unet_plan *plan, struct unet_layer *layer)
   const struct unet_map *first = &plan->map[layer->first], *out = &plan->map[layer->out];
   int second = layer->second >= 0 ? plan->map[layer->second].slices : 0, taps = layer->rises ? 1 : 9;
   int columns = plan->columns >> first->level, parts = layer->rises ? 4 : 1;
-  layer->forward = product_tile(taps, columns, first->slices, second, out->slices, parts);
-  layer->back = product_tile(taps, columns, out->slices, 0, first->slices + second, 1);
+  layer->forward = forward_tile(taps, columns, first->slices, second, out->slices, parts);
+  layer->back = back_tile(taps, columns, out->slices, first->slices + second);
   layer->back.chunks *= parts;
   layer->weights = weights_tile(taps, columns, first->slices, second, out->slices, parts);
 }
