@@ -41,22 +41,25 @@ INLINE void take_norms(__global const long *sums, __local float *scale, __local 
 /* Where pixel i of the planes stands in the map. */
 INLINE uint map_pixel(uint i) { return (i / OWN_COLUMNS + TOP) * COLUMNS + i % OWN_COLUMNS + LEFT; }
 
-/* Count, mean and sum of squared deviations of a share of a plane: a row. */
+/* Count, mean and sum of squared deviations of a share of a plane: a row. `count` sums of the maps, which layers add to, are
+ * made 0 on the way. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-unet_moments(__global const float *restrict planes, __global float *restrict part, uint part_at, uint rows) {
+unet_moments(__global const float *restrict planes, __global float *restrict part, __global long *restrict sums, uint part_at,
+             uint sums_at, uint count, uint rows) {
   __local moments scratch[GROUP];
+  for (uint i = (uint)get_group_id(0) * GROUP + (uint)get_local_id(0); i < count; i += rows * GROUP) sums[sums_at + i] = 0;
   const uint plane = (uint)get_group_id(0) / SHARES, share = (uint)get_group_id(0) % SHARES;
   __global const float *from = planes + plane * OWN_SIZE;
   const uint start = share_start(OWN_SIZE, share), end = share_end(OWN_SIZE, share);
-  float origin = start < end ? from[start] : 0.0f, count = 0.0f, sum = 0.0f, square = 0.0f;
+  float origin = start < end ? from[start] : 0.0f, seen = 0.0f, sum = 0.0f, square = 0.0f;
   for (uint i = start + (uint)get_local_id(0); i < end; i += GROUP) {
     float gap = from[i] - origin;
-    count += 1.0f;
+    seen += 1.0f;
     sum += gap;
     square = fma(gap, gap, square);
   }
-  float mean = count > 0.0f ? sum / count : 0.0f;
-  moments mine = {count, origin + mean, fmax(square - sum * mean, 0.0f)};
+  float mean = seen > 0.0f ? sum / seen : 0.0f;
+  moments mine = {seen, origin + mean, fmax(square - sum * mean, 0.0f)};
   moments all = group_moments(mine, scratch);
   __global float *to = part + part_at + 4u * get_group_id(0);
   if (get_local_id(0) == 0) to[0] = all.count, to[1] = all.mean, to[2] = all.square;

@@ -32,22 +32,38 @@ INLINE float weight_of(__global const float *values, __global const uint *facts,
   return values[(out * inputs + (uint)in) * 9u + (turned ? 8u - tap : tap)];
 }
 
+/* The layer whose words word `at` is one of. */
+INLINE uint layer_of(__global const uint *table, uint layers, uint at) {
+  uint from = 0u, to = layers;
+  while (to - from > 1u) {
+    uint middle = (from + to) / 2u;
+    if (table[middle * FIELDS] <= at)
+      from = middle;
+    else
+      to = middle;
+  }
+  return from;
+}
+
+/* A row is the two words of a lane. */
 __kernel void unet_pack(__global const float *restrict values, __global const uint *restrict table,
                         __global uint *restrict weights, uint layers, uint values_at, uint weights_at,
                         uint rows) {
-  uint at = (uint)get_global_id(0), layer = 0u;
+  uint at = (uint)get_global_id(0), words[2];
   if (at >= rows) return;
-  while (layer + 1u < layers && table[(layer + 1u) * FIELDS] <= at) layer++;
-  __global const uint *facts = table + layer * FIELDS;
-  uint word = at - facts[0], slices = facts[3], steps = facts[4], tiles = facts[5], taps = facts[2] < 2u ? 9u : 1u;
-  if (word >= facts[1]) return; /* padding between layers */
-  uint high = word & 1u, lane = word >> 1 & 31u, tile = word / 64u % tiles, step = word / 64u / tiles % steps;
-  uint chunk = word / 64u / tiles / steps, flat = 2u * step + high;
-  uint k = (chunk * slices + flat % slices) * 8u + 2u * (lane & 3u), n = tile * 8u + (lane >> 2);
+  __global const uint *facts = table + layer_of(table, layers, 2u * at) * FIELDS;
+  uint pair = at - facts[0] / 2u, slices = facts[3], steps = facts[4], tiles = facts[5], taps = facts[2] < 2u ? 9u : 1u;
+  if (2u * pair >= facts[1]) return; /* padding between layers */
+  uint lane = pair & 31u, tile = pair / 32u % tiles, place = pair / 32u / tiles, step = place % steps, chunk = place / steps;
+  uint n = tile * 8u + (lane >> 2);
   __global const float *from = values + values_at + facts[6];
-  bool is_slice = flat < taps * slices;
-  float even = is_slice ? weight_of(from, facts, k, n, flat / slices) : 0.0f;
-  float odd = is_slice ? weight_of(from, facts, k + 1u, n, flat / slices) : 0.0f;
-  weights[weights_at + at] = pack(even, odd);
+  for (uint high = 0u; high < 2u; high++) {
+    uint flat = 2u * step + high, k = (chunk * slices + flat % slices) * 8u + 2u * (lane & 3u);
+    bool is_slice = flat < taps * slices;
+    float even = is_slice ? weight_of(from, facts, k, n, flat / slices) : 0.0f;
+    float odd = is_slice ? weight_of(from, facts, k + 1u, n, flat / slices) : 0.0f;
+    words[high] = pack(even, odd);
+  }
+  *(__global uint2 *)&weights[weights_at + 2u * at] = (uint2)(words[0], words[1]);
 }
 #endif

@@ -96,7 +96,7 @@ static void tell_layer(const struct pass *pass, int l) {
 static void pack(const struct pass *pass, bool back) {
   const struct unet_plan *plan = pass->plan;
   const struct node *node = pass->node;
-  launch(pass, &pass->unet->pack, back ? plan->back_words : plan->words,
+  launch(pass, &pass->unet->pack, (back ? plan->back_words : plan->words) / 2,
          ARGS(floats(ARG_IN, pass->graph->values), words(ARG_IN, pass->unet->table[back]),
               words(ARG_OUT, back ? node->scratch : node->work), arg_u32((uint32_t)plan->layers),
               arg_u32((uint32_t)pass->graph->parameter[node->weight].offset),
@@ -110,13 +110,14 @@ static size_t tiles_of(const struct pass *pass, const struct unet_layer *layer,
          divide_up((size_t)(pass->plan->columns >> level), (size_t)tile->x);
 }
 
-/* The planes' own statistics, and the first map. */
+/* The planes' own statistics, the first map, and sums of 0. */
 static void enter(const struct pass *pass) {
   const struct node *node = pass->node;
   const struct unet *unet = pass->unet;
   size_t planes = 2 * pass->images;
   launch(pass, &unet->moments, planes * UNET_SHARES,
-         ARGS(input_of(pass), floats(ARG_OUT, node->work), arg_u32(pass->places.moments)));
+         ARGS(input_of(pass), floats(ARG_OUT, node->work), sums(ARG_OUT, node->kept), arg_u32(pass->places.moments),
+              arg_u32(pass->places.sums), arg_u32((uint32_t)(2 * pass->plan->sums * pass->room))));
   launch(pass, &unet->statistics, planes,
          ARGS(floats(ARG_IN, node->work), floats(ARG_OUT, node->kept), arg_u32(pass->places.moments),
               arg_u32(pass->places.statistics)));
@@ -167,8 +168,6 @@ void unet_forward(struct graph *graph, tensor out) {
   size_t weights_at = 0;
   pack(&pass, false);
   enter(&pass);
-  device_fill(graph->device, pass.node->kept, 8 * (size_t)pass.places.sums, 16 * pass.plan->sums * pass.room,
-              0);
   for (int l = 0; l < pass.plan->layers; l++) {
     const struct unet_layer *layer = &pass.plan->layer[l];
     tell_layer(&pass, l);
