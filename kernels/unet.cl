@@ -87,37 +87,59 @@ INLINE uint4 leak_eight(uint4 words) {
   return (uint4)(leak_pair(words.x), leak_pair(words.y), leak_pair(words.z), leak_pair(words.w));
 }
 
-/* Loads `count` vectors of an activation's tile, from turn `turn` on. */
+/* Of an activation's tile a work-item has one vector of every TURN_ROWS-th line: always the same slice. */
+#define LINE_UNITS (TILE_COLUMNS * SLICES)
+#define TURN_ROWS (GROUP / LINE_UNITS)
+#define TURNS_IN ((TILE_ROWS + TURN_ROWS - 1) / TURN_ROWS)
+
+typedef struct {
+  uint line, slice, column; /* of the first vector; a line of TILE_ROWS or more: none */
+} load_place;
+
+INLINE load_place place_load(void) {
+  const uint item = (uint)get_local_id(0), unit = item % LINE_UNITS;
+  load_place place = {item / LINE_UNITS < TURN_ROWS ? item / LINE_UNITS : (uint)TILE_ROWS, unit % SLICES, unit / SLICES};
+  return place;
+}
+
+/* Loads `count` vectors from turn `turn` on. */
 INLINE void fetch_activation(__global const uint4 *source, uint stride, uint4 *loaded, uint turn, uint count, uint n,
                              int left, int top) {
+  const load_place own = place_load();
+  const int x = left + (int)own.column - HALO, y = top + (int)(own.line + turn * TURN_ROWS) - HALO;
+  const bool inside = x >= 0 && x < COLUMNS && own.line < TILE_ROWS;
+  const int from = ((int)(n * ROWS) + y) * COLUMNS + x;
   UNROLL for (uint k = 0u; k < count; k++) {
-    uint unit = (turn + k) * GROUP + (uint)get_local_id(0), pixel = unit / SLICES;
-    int y = top + (int)(pixel / TILE_COLUMNS) - HALO, x = left + (int)(pixel % TILE_COLUMNS) - HALO;
+    int row = y + (int)(k * TURN_ROWS);
     loaded[k] = (uint4)(0u, 0u, 0u, 0u);
-    if (unit < UNITS_OF(HALO, SLICES) && is_inside(y, x))
-      loaded[k] = source[((n * ROWS + (uint)y) * COLUMNS + (uint)x) * stride + unit % SLICES];
+    if (inside && row >= 0 && row < ROWS && row < top + TILE_ROWS - HALO)
+      loaded[k] = source[(uint)(from + (int)(k * TURN_ROWS * COLUMNS)) * stride + own.slice];
   }
 }
 
 /* Puts them into local memory, normalised. */
 INLINE void put_activation(const uint4 *loaded, __local const float *scale, __local const float *shift,
                            __local uint *tile, uint turn, uint count, int left, int top) {
-  UNROLL for (uint k = 0u; k < count; k++) {
-    uint unit = (turn + k) * GROUP + (uint)get_local_id(0), pixel = unit / SLICES, slice = unit % SLICES;
-    int y = top + (int)(pixel / TILE_COLUMNS) - HALO, x = left + (int)(pixel % TILE_COLUMNS) - HALO;
-    uint4 words = loaded[k];
-    if (unit >= UNITS_OF(HALO, SLICES)) continue;
+  const load_place own = place_load();
+  const int x = left + (int)own.column - HALO, y = top - HALO;
 #if !PLAIN
-    if (is_inside(y, x))
-      words = leak_eight(pack_eight(fma(unpack_eight(words), vload8(slice, scale), vload8(slice, shift))));
+  const bool inside = x >= 0 && x < COLUMNS;
+  const float8 a = vload8(own.slice, scale), b = vload8(own.slice, shift);
 #endif
-    *(__local uint4 *)&tile[pixel * PITCH + 4u * slice] = words;
+  UNROLL for (uint k = 0u; k < count; k++) {
+    uint line = own.line + (turn + k) * TURN_ROWS;
+    uint4 words = loaded[k];
+    if (line >= TILE_ROWS) continue;
+#if !PLAIN
+    if (inside && y + (int)line >= 0 && y + (int)line < ROWS) words = leak_eight(pack_eight(fma(unpack_eight(words), a, b)));
+#endif
+    *(__local uint4 *)&tile[(line * TILE_COLUMNS + own.column) * PITCH + 4u * own.slice] = words;
   }
 }
 
 INLINE void load_activation(__global const uint4 *source, uint stride, __local const float *scale,
                             __local const float *shift, __local uint *tile, uint n, int left, int top) {
-  NO_UNROLL for (uint turn = 0u; turn < TURNS_OF(HALO, SLICES); turn += BATCH) {
+  NO_UNROLL for (uint turn = 0u; turn < TURNS_IN; turn += BATCH) {
     uint4 loaded[BATCH];
     fetch_activation(source, stride, loaded, turn, BATCH, n, left, top);
     put_activation(loaded, scale, shift, tile, turn, BATCH, left, top);
@@ -354,7 +376,7 @@ INLINE void store_sums(lane_sums *sums, __local float2 *scratch, __global long *
 }
 
 /* The next chunk is on its way while one is multiplied, where registers suffice. */
-#define TURNS TURNS_OF(HALO, SLICES)
+#define TURNS (BACKWARD ? TURNS_OF(HALO, SLICES) : TURNS_IN)
 #define AHEAD (BACKWARD ? CHUNKS > 1 && TURNS <= 4 : TURNS <= 7)
 
 /* Where a chunk comes from: of joined maps one or the other; backward the gradient and the raw map. */
@@ -473,10 +495,10 @@ __kernel void unet_conv(__global const uint4 *restrict source, __global const ui
 #define ROW_TILES STEPS /* two slices of taps and channels each */
 #define WARP_ROWS ((ROW_TILES + WARPS - 1) / WARPS)
 #define PIXEL_STEPS (TILE_X * TILE_Y / 16)
-#define IN_TURNS TURNS_OF(HALO, SLICES)
+#define IN_TURNS TURNS_IN
 #define OUT_TURNS TURNS_OF(0, TILES_OUT)
 /* The next tile is on its way while one is multiplied, where registers suffice. */
-#define AHEAD (IN_TURNS + 2 * OUT_TURNS + WARP_ROWS * TILES_OUT <= 25)
+#define AHEAD (IN_TURNS + 2 * OUT_TURNS + WARP_ROWS * TILES_OUT <= 26)
 
 #ifdef L2SR_EMULATED
 /* Of a matrix of eight pixels and eight channels, a pixel after `pitch` words, the pair of pixels 2t, 2t + 1 of channel

@@ -79,6 +79,7 @@ static int divisor_of(int a, int b, int most) {
 /* Measured on an NVIDIA H200, 18 channels of 320x320 and four slices: small maps want many small groups, and few slices at
  * a time leave registers for the next ones to be on their way. */
 enum { SMALL_MAP = 40, MIDDLE_MAP = 80, LARGE_MAP = 160 /* columns */ };
+enum { STAGED = 12 }; /* rows of pixels times slices that a warp leaves in local memory, 2 KiB each eight warps */
 
 static struct unet_tile some_tile(int in, int slices, int groups, int tiles_out) {
   return (struct unet_tile){.slices = slices,
@@ -93,6 +94,7 @@ static void shape_tile(struct unet_tile *tile, int groups, int columns, int want
   tile->groups_out = groups / tile->warps_out;
   tile->x = row_tiles >= 16 && columns % 32 == 0 ? 32 : row_tiles >= 8 ? 16 : 8;
   if (row_tiles == 32) tile->x = 32;
+  if ((tile->x + 2) * tile->slices > UNET_GROUP) tile->x = 16; /* a work-item has a place of every line */
   tile->y = 16 * row_tiles / tile->x;
 }
 
@@ -102,6 +104,7 @@ static struct unet_tile forward_tile(int taps, int columns, int in_first, int in
   struct unet_tile tile = some_tile(in_first + in_second, divisor_of(in_first, in_second, taps == 9 ? 5 : 9), groups, tiles_out);
   int want = columns > LARGE_MAP ? 2 : 1;
   if (taps == 1) want = columns >= LARGE_MAP ? 4 : columns >= MIDDLE_MAP ? 2 : 1;
+  while (want > 1 && want * tile.tiles_out > STAGED) want /= 2;
   shape_tile(&tile, groups, columns, want);
   return tile;
 }
