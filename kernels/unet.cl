@@ -61,6 +61,7 @@
 #define PITCH_OF(slices) ((slices) % 2 ? 4 * (slices) : 4 * (slices) + 4)
 #define PITCH PITCH_OF(SLICES)
 #define STEPS ((TAPS * SLICES + 1) / 2)
+#define STEP_PAIRS ((STEPS + 1) / 2) /* whose weights lie side by side */
 #define IN_SLICES (FIRST_SLICES + SECOND_SLICES)
 #define BATCH 4 /* loads in flight a work-item */
 
@@ -251,18 +252,22 @@ INLINE void take_row(uint a[4], __local const uint *row, uint low, uint high) {
 INLINE void multiply_chunk(__local const uint *tile, __global const uint *weights, uint warp_rows, uint tiles,
                            float acc[WARP_ROWS][TILES_OUT][4] LANES) {
   const uint lane = (uint)get_local_id(0) & 31u;
+  uint4 b[TILES_OUT];
   UNROLL for (uint step = 0u; step < STEPS; step++) {
-    uint b[TILES_OUT][2], a[4];
+    uint a[4];
     const uint low = flat_place(2u * step), high = flat_place(2u * step + 1u);
-    UNROLL for (uint k = 0u; k < TILES_OUT; k++) {
-      uint2 pair = *(__global const uint2 *)&weights[((step * ALL_TILES + tiles + k) * 32u + lane) * 2u];
-      b[k][0] = pair.x;
-      b[k][1] = pair.y;
-    }
+    if (step % 2u == 0u)
+      UNROLL for (uint k = 0u; k < TILES_OUT; k++)
+        b[k] = *(__global const uint4 *)&weights[((step / 2u * ALL_TILES + tiles + k) * 32u + lane) * 4u];
     UNROLL for (uint r = 0u; r < WARP_ROWS; r++) {
       uint row = warp_rows * WARP_ROWS + r;
       take_row(a, tile + (row / (TILE_X / 8) * 2u * TILE_COLUMNS + row % (TILE_X / 8) * 8u) * PITCH, low, high);
-      UNROLL for (uint k = 0u; k < TILES_OUT; k++) MULTIPLY(acc[r][k], a[0], a[1], a[2], a[3], b[k][0], b[k][1]);
+      UNROLL for (uint k = 0u; k < TILES_OUT; k++) {
+        if (step % 2u == 0u)
+          MULTIPLY(acc[r][k], a[0], a[1], a[2], a[3], b[k].x, b[k].y);
+        else
+          MULTIPLY(acc[r][k], a[0], a[1], a[2], a[3], b[k].z, b[k].w);
+      }
     }
   }
 }
@@ -471,7 +476,7 @@ __kernel void unet_conv(__global const uint4 *restrict source, __global const ui
 #elif AHEAD
     fetch_activation(place.source, place.stride, loaded, 0u, TURNS, n, left, top);
 #endif
-    multiply_chunk(tile, weights + weights_at + chunk * (STEPS * ALL_TILES * 64u), warp_rows, tiles, acc GIVE_LANES);
+    multiply_chunk(tile, weights + weights_at + chunk * (STEP_PAIRS * ALL_TILES * 128u), warp_rows, tiles, acc GIVE_LANES);
   }
 #if BACKWARD
   store_products(acc, output + output_at, (__global const uint *)(raw + target), norms_of_target, &lane_sum, n, warp_rows,

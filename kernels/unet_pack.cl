@@ -1,7 +1,8 @@
 /* Weights of all layers of a fused U-Net as fragments of matrix instructions (kernels/unet.cl), in one launch: of each
- * chunk, step and slice of outputs a lane's two words, which are pairs of channels of the two slices of that step.
+ * chunk, pair of steps and slice of outputs a lane's four words, two of a step, which are pairs of channels of the two
+ * slices of that step.
  *
- * `table` has sixteen words a layer: its first word, words, kind, slices at a time, steps of a chunk, slices of
+ * `table` has sixteen words a layer: its first word, words, kind, slices at a time, pairs of steps of a chunk, slices of
  * outputs, where its parameter starts after `values_at`, channels of the first input, slices of that, channels of the second, channels
  * of the convolution's output, slices of that. Kinds: 0 convolution, [out][in][9]; 1 its data gradient, where inputs and outputs
  * are exchanged and taps turned around; 2 transposed convolution, [in][out][4], four outputs side by side; 3 its data
@@ -45,16 +46,17 @@ INLINE uint layer_of(__global const uint *table, uint layers, uint at) {
   return from;
 }
 
-/* A row is the two words of a lane. */
+/* A row is the two words of a lane and a step. */
 __kernel void unet_pack(__global const float *restrict values, __global const uint *restrict table,
                         __global uint *restrict weights, uint layers, uint values_at, uint weights_at,
                         uint rows) {
   uint at = (uint)get_global_id(0), words[2];
   if (at >= rows) return;
   __global const uint *facts = table + layer_of(table, layers, 2u * at) * FIELDS;
-  uint pair = at - facts[0] / 2u, slices = facts[3], steps = facts[4], tiles = facts[5], taps = facts[2] < 2u ? 9u : 1u;
-  if (2u * pair >= facts[1]) return; /* padding between layers */
-  uint lane = pair & 31u, tile = pair / 32u % tiles, place = pair / 32u / tiles, step = place % steps, chunk = place / steps;
+  uint own = at - facts[0] / 2u, slices = facts[3], pairs = facts[4], tiles = facts[5], taps = facts[2] < 2u ? 9u : 1u;
+  if (2u * own >= facts[1]) return; /* padding between layers */
+  uint lane = own / 2u & 31u, tile = own / 64u % tiles, place = own / 64u / tiles, chunk = place / pairs;
+  uint step = 2u * (place % pairs) + own % 2u;
   uint n = tile * 8u + (lane >> 2);
   __global const float *from = values + values_at + facts[6];
   for (uint high = 0u; high < 2u; high++) {

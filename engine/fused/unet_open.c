@@ -17,7 +17,7 @@ static void note_layer(const struct graph *graph, const struct node *node, const
   row[1] = (uint32_t)(back ? layer->back_words : layer->words);
   row[2] = (layer->rises ? 2 : 0) + (back ? 1 : 0);
   row[3] = (uint32_t)tile->slices;
-  row[4] = (uint32_t)((layer->rises ? 1 : 9) * tile->slices + 1) / 2;
+  row[4] = (uint32_t)((layer->rises ? 1 : 9) * tile->slices + 3) / 4;
   row[5] = (uint32_t)(tile->groups_out * tile->warps_out * tile->tiles_out);
   row[6] = (uint32_t)offset_of(graph, node, layer->parameter);
   row[7] = (uint32_t)first->own;

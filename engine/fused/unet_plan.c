@@ -144,8 +144,8 @@ static void choose_tiles(const struct unet_plan *plan, struct unet_layer *layer)
 /* ---- where things lie ---------------------------------------------------------------------------------- */
 
 static size_t packed_words(int taps, const struct unet_tile *tile) {
-  size_t steps = divide_up((size_t)(taps * tile->slices), 2);
-  return (size_t)tile->chunks * steps * (size_t)(tile->groups_out * tile->warps_out * tile->tiles_out) * 64;
+  size_t pairs = divide_up((size_t)(taps * tile->slices), 4); /* of steps */
+  return (size_t)tile->chunks * pairs * (size_t)(tile->groups_out * tile->warps_out * tile->tiles_out) * 128;
 }
 
 size_t unet_shares(const struct unet_plan *plan, const struct unet_layer *layer, size_t images) {
