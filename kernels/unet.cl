@@ -356,17 +356,21 @@ INLINE void store_stage(__local const uint *stage, __global uint4 *output, uint 
 }
 #endif
 
-/* Adds the lanes' sums to those of image n, by way of the group's. */
-INLINE void store_sums(lane_sums *sums, __local float2 *scratch, __global long *to, uint warp_rows, uint warp_out,
+/* Adds the lanes' sums to those of image n, by way of the group's. Of each slice the upper half of a warp adds up the
+ * products, the lower the values, and every other eight lanes the odd channels. */
+INLINE void store_sums(const lane_sums *sums, __local float2 *scratch, __global long *to, uint warp_rows, uint warp_out,
                        uint out_group LANES) {
   const uint item = (uint)get_local_id(0), lane = item & 31u;
-  UNROLL for (uint k = 0u; k < TILES_OUT; k++) UNROLL for (uint j = 0u; j < 2u; j++) {
-    float2 all = (float2)(sums->value[k][j], sums->product[k][j]);
-    UNROLL for (uint mask = 4u; mask < 32u; mask *= 2u) {
-      all.x += shuffle(all.x, mask GIVE_LANES);
-      all.y += shuffle(all.y, mask GIVE_LANES);
-    }
-    if (lane < 4u) scratch[warp_rows * GROUP_CHANNELS + (warp_out * TILES_OUT + k) * 8u + 2u * lane + j] = all;
+  const bool upper = lane & 16u, odd = lane & 8u;
+  UNROLL for (uint k = 0u; k < TILES_OUT; k++) {
+    float2 value = (float2)(sums->value[k][0], sums->value[k][1]), product = (float2)(sums->product[k][0], sums->product[k][1]);
+    float2 own = upper ? product : value, other = upper ? value : product;
+    own.x += shuffle(other.x, 16 GIVE_LANES);
+    own.y += shuffle(other.y, 16 GIVE_LANES);
+    float all = (odd ? own.y : own.x) + shuffle(odd ? own.x : own.y, 8 GIVE_LANES);
+    all += shuffle(all, 4 GIVE_LANES);
+    uint channel = (warp_out * TILES_OUT + k) * 8u + 2u * (lane & 3u) + (odd ? 1u : 0u);
+    if (!(lane & 4u)) ((__local float *)scratch)[2u * (warp_rows * GROUP_CHANNELS + channel) + (upper ? 1u : 0u)] = all;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   for (uint c = item; c < GROUP_CHANNELS; c += GROUP) {
