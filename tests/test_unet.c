@@ -89,6 +89,7 @@ static void test_unet_in_halves(void **state) {
   check_unet(device, &(struct unet_case){20, 18, 9, 1, 2, 1e-1});
   if (device->facts.matrix != MATRIX_NVIDIA) return; /* emulated lanes are slow */
   check_unet(device, &(struct unet_case){80, 60, 18, 4, 2, 2e-1});
+  check_unet(device, &(struct unet_case){30, 328, 18, 2, 1, 2e-1});
 }
 
 int main(void) {
