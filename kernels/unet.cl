@@ -430,7 +430,9 @@ __kernel void unet_conv(__global const uint4 *restrict source, __global const ui
   OPEN_LANES(GROUP);
   __local uint tile[TILE_WORDS] __attribute__((aligned(16)));
   __local float norms[(BACKWARD ? 4 : 2) * IN_SLICES * 8] __attribute__((aligned(32)));
+#if BACKWARD
   __local float norms_of_target[16 * TARGET_SLICES + 1];
+#endif
   __local float2 scratch[WARPS / WARPS_OUT * GROUP_CHANNELS];
   lane_sums lane_sum = {{{0.0f}}, {{0.0f}}};
   const uint warp = (uint)get_local_id(0) >> 5, warp_out = warp % WARPS_OUT, warp_rows = warp / WARPS_OUT;
@@ -442,8 +444,9 @@ __kernel void unet_conv(__global const uint4 *restrict source, __global const ui
       UNROLL for (uint j = 0u; j < 4u; j++) acc[r][k][j] = 0.0f;
   chunk_place place = place_chunk(source, raw, first, second, 0u);
 #if AHEAD
-  uint4 loaded[TURNS], outputs[TURNS];
+  uint4 loaded[TURNS];
 #if BACKWARD
+  uint4 outputs[TURNS];
   fetch_gradient(place.source, place.raw, loaded, outputs, SLICES, HALO, 0u, TURNS, n, place.part, left, top);
 #else
   fetch_activation(place.source, place.stride, loaded, 0u, TURNS, n, left, top);
