@@ -254,8 +254,10 @@ static void interrupted(int signal) {
   const char *text = goes_on ? training : plain;
   while (!pthread_equal(pthread_self(), first_thread)) pthread_kill(first_thread, signal), pause();
   bool handed = ranks_pass_signal(signal); /* ranks keep what they have, and this process ends when they did */
-  if (!handed) call_rescue_trace();
-  if (!handed) store_abandon_all();
+  if (!handed) {
+    call_rescue_trace();
+    store_abandon_all();
+  }
   bool tells = handed || !ranks_tell_ended();
   if (tells && write(STDERR_FILENO, text, strlen(text)) < 0) tells = false; /* nobody is there to be told */
   if (!handed) _exit(128 + signal);

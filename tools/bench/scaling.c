@@ -36,6 +36,7 @@ struct link {
 
 struct scaling {
   struct arena *arena;
+  const char *path; /* of what is read */
   struct summed sum[MEASURED_MOST];
   struct updated update[MEASURED_MOST];
   size_t sums, updates;
@@ -82,8 +83,7 @@ static bool see_update(struct scaling *scaling, const json_t *line, const char *
   return true;
 }
 
-static bool see_line(const json_t *line, void *context, struct error *error) {
-  struct scaling *scaling = context;
+static bool see_measure(struct scaling *scaling, const json_t *line, struct error *error) {
   const char *bench = json_string_value(json_object_get(line, "bench"));
   if (!bench) return fail_usage(error, "a line is of no bench; give what `l2sr bench sums --json` and `l2sr bench learn --json` print");
   if (scaling->sums == MEASURED_MOST || scaling->updates == MEASURED_MOST)
@@ -91,6 +91,11 @@ static bool see_line(const json_t *line, void *context, struct error *error) {
   if (!strcmp(bench, "sums")) return see_sum(scaling, line, error);
   bool several = !strcmp(bench, "train") || !strcmp(bench, "learn") || !strcmp(bench, "pgmri");
   return !several || see_update(scaling, line, bench, error);
+}
+
+static bool see_line(const json_t *line, void *context, struct error *error) {
+  struct scaling *scaling = context;
+  return see_measure(scaling, line, error) || fail_in(error, "%s", scaling->path);
 }
 
 /* ---- the model ----------------------------------------------------------------------------------------- */
@@ -270,11 +275,12 @@ bool bench_scaling(struct call *call, struct error *error) {
       !call_number(call, "latency", 0, 1000000, &latency, error) ||
       !call_number(call, "goal", 1, 100, &goal, error))
     return false;
-  for (int i = 1; i < call->operand_count; i++)
-    if (!json_lines(call->operand[i], false, see_line, scaling, error))
-      return strstr(error->text, call->operand[i]) ? false : fail_in(error, "%s", call->operand[i]);
   if (scaling->cards & (scaling->cards - 1))
     return fail_usage(error, "--cards is %u; it must be 1, 2, 4 ... %d, as ranks are: sums are taken two by two", scaling->cards, CARDS_MOST);
+  for (int i = 1; i < call->operand_count; i++) {
+    scaling->path = call->operand[i];
+    if (!json_lines(scaling->path, false, see_line, scaling, error)) return false;
+  }
   if (!find_links(scaling, 1e9 / 8 * network, 1e-6 * latency, error)) return false;
   struct tabular table = table_of(scaling);
   if (folder && !write_files(scaling, &table, folder, error)) return false;
