@@ -1126,6 +1126,10 @@ static void expect_of_child(uint32_t ready, const char *then, const char *words)
 /* How a child ends says what is wrong with the file, also where the system does not tell it. */
 static void what_a_child_does_is_told(void **state) {
   static const char memory[] = "printf '\\2\\0\\0\\0\\0\\0\\0\\0' >&0";
+  /* good where a BLAS starts no threads, which would take the memory that the child allows itself */
+  static const char threads[] =
+      "[ \"$(env | grep -c '_NUM_THREADS=')$OPENBLAS_NUM_THREADS$OMP_NUM_THREADS\" = 411 ] || kill -SEGV $$\n"
+      "head -c 12 >/dev/null; printf '\\0\\0\\0\\0\\0\\0\\0\\0' >&0; exec sleep 30";
   struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
   (void)state;
   write_damaged("good.h5", 1, sizeof "some text");
@@ -1135,6 +1139,10 @@ static void what_a_child_does_is_told(void **state) {
   expect_of_child(PROBE_READY, "exit 1", "it is damaged, libhdf5 ends a program that reads it; fetch or");
   expect_of_child(PROBE_READY, "kill -KILL $$", "libhdf5 ends a program that reads it");
   expect_of_child(0, "kill -SEGV $$", NULL);
+  setenv("OPENBLAS_NUM_THREADS", "16", 1);
+  expect_of_child(PROBE_READY, threads, NULL);
+  unsetenv("OPENBLAS_NUM_THREADS");
+  expect_of_child(PROBE_READY, threads, NULL);
   double began = clock_seconds();
   expect_of_child(0, "exec sleep 10", NULL); /* another program altogether: it is not waited for */
   assert_true(clock_seconds() - began < 10);

@@ -54,9 +54,29 @@ static void warn_unprobed(const char *why) {
   probe.said = true;
 }
 
+/* The environment of the child. OpenBLAS and its like, which LAPACK may be, start a thread for each processor when they
+ * are loaded: the threads would take of the memory and time that the child allows for a file. */
+static char **child_environment(struct arena *arena) {
+  static const char *const one[] = {"OPENBLAS_NUM_THREADS=1", "BLIS_NUM_THREADS=1", "MKL_NUM_THREADS=1",
+                                    "OMP_NUM_THREADS=1"};
+  enum { ONES = sizeof one / sizeof *one };
+  size_t count = 0, kept = 0;
+  while (environ && environ[count]) count++;
+  char **all = ARENA_NEW(arena, char *, count + ONES + 1);
+  for (size_t i = 0; i < ONES; i++) all[kept++] = arena_text(arena, "%s", one[i]);
+  for (size_t i = 0; i < count; i++) {
+    bool set = false;
+    for (size_t k = 0; k < ONES; k++) set |= !strncmp(environ[i], one[k], strlen(one[k]) - 1);
+    if (!set) all[kept++] = environ[i];
+  }
+  all[kept] = NULL;
+  return all;
+}
+
 /* Starts the child in a group of its own: the signals by which a terminal stops this program are no fault of
  * a file. */
 static bool spawn(int socket) {
+  struct arena *arena = arena_open();
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   char name[] = "l2sr", word[] = PROBE_WORD;
@@ -67,9 +87,10 @@ static bool spawn(int socket) {
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  int code = posix_spawn(&probe.pid, probe.program, &actions, &attributes, words, environ);
+  int code = posix_spawn(&probe.pid, probe.program, &actions, &attributes, words, child_environment(arena));
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
+  arena_close(arena);
   if (!code) return true;
   probe.pid = 0;
   snprintf(why, sizeof why, "%s cannot be started, %s", probe.program, strerror(code));
