@@ -441,6 +441,34 @@ static void results_are_read(void **state) {
   support_close_folder(&folder);
 }
 
+/* By the nearest folder that differs, as that of a suite's seed. */
+static void methods_of_one_name_are_told_apart(void **state) {
+  static const struct {
+    const char *folder[2], *name[2];
+  } cases[] = {
+      {{"one", "two"}, {"A (one)", "A (two)"}},
+      {{"A/seed_1/results", "A/seed_2/results"}, {"A (seed_1)", "A (seed_2)"}},
+      {{"A/seed_1/results", "A/results"}, {"A (seed_1)", "A (A)"}},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct folder folder;
+    struct error error;
+    support_open_folder(&folder);
+    struct report *report = report_make(folder.arena);
+    for (size_t k = 0; k < 2; k++) {
+      const char *parts[] = {"A", "A/seed_1", "A/seed_2", cases[i].folder[k]};
+      for (size_t f = 0; f < 4; f++) folder_make(support_path(&folder, parts[f]), &error);
+      const char *path = support_path(&folder, arena_text(folder.arena, "%s/results.h5", cases[i].folder[k]));
+      write_results(path, &standard);
+      assert_good(report_add(report, path, &error), &error);
+    }
+    assert_good(report_finish(report, &error), &error);
+    for (size_t k = 0; k < 2; k++) assert_string_equal(report->run[k].method, cases[i].name[k]);
+    support_close_folder(&folder);
+  }
+}
+
 static void another_version_is_refused(void **state) {
   struct results second = standard;
   (void)state;
@@ -1050,6 +1078,7 @@ int main(void) {
       cmocka_unit_test(written_texts_are_read),
       cmocka_unit_test(damaged_lines_are_refused),
       cmocka_unit_test(results_are_read),
+      cmocka_unit_test(methods_of_one_name_are_told_apart),
       cmocka_unit_test(results_of_rectangles_are_read),
       cmocka_unit_test(another_version_is_refused),
       cmocka_unit_test(missing_images_are_refused),

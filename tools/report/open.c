@@ -111,38 +111,50 @@ bool report_add(struct report *report, const char *path, struct error *error) {
 
 /* ---- names --------------------------------------------------------------------------------------------- */
 
-static const char *folder_name(struct arena *arena, const char *path) {
-  char *folder = arena_text(arena, "%s", path), *slash = strrchr(folder, '/');
-  if (!slash) return path;
-  *slash = 0;
+/* The folder of a file, or the one so many levels above it; NULL: there is none. */
+static const char *folder_above(struct arena *arena, const char *path, size_t level) {
+  char *folder = arena_text(arena, "%s", path), *slash = NULL;
+  for (size_t i = 0; i <= level; i++) {
+    slash = strrchr(folder, '/');
+    if (!slash) return NULL;
+    *slash = 0;
+  }
   slash = strrchr(folder, '/');
   return slash ? slash + 1 : folder;
 }
 
 static bool collide(const struct report_run *a, const struct report_run *b) {
-  return a->setting == b->setting && !strcmp(a->method, b->method) && strcmp(a->path, b->path);
+  return a->setting == b->setting && !strcmp(a->base, b->base) && strcmp(a->path, b->path);
+}
+
+/* What tells results of one name apart: the name of the nearest folder that differs among all that collide, as `seed_1` of
+ * random/seed_1/results; the whole path where there is no such folder. */
+static const char *suffix_of(const struct report *report, const struct report_run *run) {
+  struct arena *arena = report->arena;
+  for (size_t level = 0; folder_above(arena, run->path, level); level++) {
+    bool differ = true;
+    for (size_t i = 0; differ && i < report->runs; i++)
+      for (size_t j = 0; differ && j < i; j++) {
+        const struct report_run *a = &report->run[i], *b = &report->run[j];
+        if (strcmp(a->base, run->base) || !collide(a, b)) continue;
+        const char *of_a = folder_above(arena, a->path, level), *of_b = folder_above(arena, b->path, level);
+        differ = of_a && of_b && strcmp(of_a, of_b);
+      }
+    if (differ) return folder_above(arena, run->path, level);
+  }
+  return run->path;
 }
 
 /* A name that collides somewhere is told apart everywhere, so that a method keeps one name. */
-static size_t tell_apart(struct report *report, const char *(*suffix)(struct arena *, const char *)) {
-  bool *clash = ARENA_NEW(report->arena, bool, report->runs);
-  size_t found = 0;
-  for (size_t i = 0; i < report->runs; i++)
-    for (size_t j = 0; j < report->runs; j++)
-      if (collide(&report->run[i], &report->run[j]))
-        for (size_t k = 0; k < report->runs; k++)
-          clash[k] |= !strcmp(report->run[k].method, report->run[i].method);
-  for (size_t i = 0; i < report->runs; i++)
-    if (clash[i]) {
-      struct report_run *run = &report->run[i];
-      run->method = arena_text(report->arena, "%s (%s)", run->method, suffix(report->arena, run->path));
-      found++;
-    }
-  return found;
-}
-
-static const char *whole_path(struct arena *arena, const char *path) {
-  return arena_text(arena, "%s", path);
+static void tell_apart(struct report *report) {
+  for (size_t r = 0; r < report->runs; r++) {
+    struct report_run *run = &report->run[r];
+    bool clash = false;
+    for (size_t i = 0; i < report->runs; i++)
+      for (size_t j = 0; j < i; j++)
+        clash |= !strcmp(report->run[i].base, run->base) && collide(&report->run[i], &report->run[j]);
+    if (clash) run->method = arena_text(report->arena, "%s (%s)", run->base, suffix_of(report, run));
+  }
 }
 
 /* ---- order --------------------------------------------------------------------------------------------- */
@@ -171,7 +183,7 @@ static void sort_settings(struct report *report) {
 }
 
 bool report_finish(struct report *report, struct error *error) {
-  if (tell_apart(report, folder_name)) tell_apart(report, whole_path);
+  tell_apart(report);
   for (size_t i = 0; i < report->runs; i++)
     for (size_t j = 0; j < i; j++)
       if (report->run[i].setting == report->run[j].setting &&

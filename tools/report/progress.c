@@ -168,7 +168,9 @@ static bool put_stages(struct report_page *page, struct error *error) {
     for (size_t s = 0; s < report->training[t].stages; s++, row++) {
       const struct report_training *training = &report->training[t];
       const struct report_points *points = &training->stage[s].validation;
-      table.group[row] = arena_text(report->arena, "%s (train.method %s)", training->path, training->method);
+      table.group[row] = training->path;
+      if (*training->method)
+        table.group[row] = arena_text(report->arena, "%s (train.method %s)", training->path, training->method);
       tabular_text(&table, row, 0, training->stage[s].name);
       tabular_text(&table, row, 1, score_of(report->arena, training->stage[s].metric));
       tabular_number(&table, row, 2, (double)points->count, 0);

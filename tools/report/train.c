@@ -295,7 +295,7 @@ bool report_read_training(struct report *report, const char *folder, struct erro
   struct report_training *training = &report->training[report->trainings++];
   bool staged = file_is_there(arena_text(report->arena, "%s/stages.jsonl", folder));
   *training = (struct report_training){
-      .path = arena_text(report->arena, "%s", folder), .method = "?", .initial_lines = NAN};
+      .path = arena_text(report->arena, "%s", folder), .method = "", .initial_lines = NAN};
   if (!(staged ? check_stages(report, folder, error) && add_stages(report, training, error)
                : add_stage(report, training, "training", folder, error)))
     return false;
