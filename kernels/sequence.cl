@@ -186,44 +186,48 @@ __kernel void sequence_next(__global const uchar *restrict mask, __global const 
   log_prob[row] = 0.0f;
 }
 
-/* The largest magnitude of the values, its bits, where `largest` has been 0: those of numbers above 0 are in their
- * order. A work-group takes its share of the strips. */
+/* The largest magnitude of the values of every shard, its bits, where `largest` has been 0: those of numbers above 0 are in
+ * their order. A shard has `each` values, the last one fewer; a work-group takes its share of the strips of one. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-level_find(__global const float *restrict value, __global uint *restrict largest, uint count, uint rows) {
+level_find(__global const float *restrict value, __global uint *restrict largest, uint count, uint each, uint shares,
+           uint rows) {
   __local float scratch[GROUP];
   uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
   float8 top = (float8)0.0f;
   if (row >= rows) return;
-  for (uint i = (row * GROUP + item) * STRIP; i < count; i += rows * GROUP * STRIP)
-    top = fmax(top, fabs(load_eight(value, i, count)));
+  uint shard = row / shares, start = shard * each, end = min(start + each, count);
+  for (uint i = start + (row % shares * GROUP + item) * STRIP; i < end; i += shares * GROUP * STRIP)
+    top = fmax(top, fabs(load_eight(value, i, end)));
   float4 quarter = fmax(top.lo, top.hi);
   float2 pair = fmax(quarter.lo, quarter.hi);
   float most = group_max(fmax(pair.x, pair.y), scratch);
-  if (item == 0u) atomic_max(largest, as_uint(most));
+  if (item == 0u) atomic_max(&largest[shard], as_uint(most));
 }
 
-/* Multiplies that magnitude by the largest one of the factors, where that is not 0: for values that are
- * multiplied by them. There is one row of work. */
+/* Multiplies every magnitude by the largest one of the factors, where that is not 0: for values that are
+ * multiplied by them. A row is a magnitude. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 level_widen(__global const float *restrict factor, __global uint *restrict largest, uint count, uint rows) {
   __local float scratch[GROUP];
-  uint item = (uint)get_local_id(0);
+  uint row = (uint)get_group_id(0), item = (uint)get_local_id(0);
   float8 top = (float8)0.0f;
-  if (get_group_id(0) != 0u || rows == 0u) return;
+  if (row >= rows) return;
   for (uint i = item * STRIP; i < count; i += GROUP * STRIP) top = fmax(top, fabs(load_eight(factor, i, count)));
   float4 quarter = fmax(top.lo, top.hi);
   float2 pair = fmax(quarter.lo, quarter.hi);
   float most = group_max(fmax(pair.x, pair.y), scratch);
-  if (item == 0u && most > 0.0f) largest[0] = as_uint(as_float(largest[0]) * most);
+  if (item == 0u && most > 0.0f) largest[row] = as_uint(as_float(largest[row]) * most);
 }
 
-/* Values times the power of two that brings the largest to between 1 and 2, or over it; 1 where all are 0. A row is a
- * strip of eight. */
-__kernel void level_apply(__global const uint *restrict largest, __global float *restrict value, uint count,
-                          uint undo, uint rows) {
-  uint row = (uint)get_global_id(0), start = row * STRIP;
+/* Values of shards times the power of two that brings the largest of each to between 1 and 2, or over it; 1 where all are 0.
+ * They start at `at`; a row is a strip of eight of a shard. */
+__kernel void level_apply(__global const uint *restrict largest, __global float *restrict value, uint at, uint count,
+                          uint each, uint undo, uint rows) {
+  uint row = (uint)get_global_id(0), strips = (each + STRIP - 1u) / STRIP;
   if (row >= rows) return;
-  float most = as_float(largest[0]);
+  uint shard = row / strips, start = shard * each + row % strips * STRIP, end = min((shard + 1u) * each, count);
+  float most = as_float(largest[shard]);
   int power = most > 0.0f && most < INFINITY ? clamp(-ilogb(most), -60, 60) : 0;
-  store_eight(value, start, count, ldexp(1.0f, undo ? -power : power) * load_eight(value, start, count));
+  value += at;
+  if (start < end) store_eight(value, start, end, ldexp(1.0f, undo ? -power : power) * load_eight(value, start, end));
 }

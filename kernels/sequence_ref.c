@@ -152,23 +152,29 @@ void sequence_next_reference(const struct host_args *args) {
 
 void level_find_reference(const struct host_args *args) {
   const float *x = args->in[0];
-  double most = 0;
-  for (size_t i = 0; i < args->value[2].u; i++) most = fmax(most, fabs((double)x[i]));
-  ((float *)args->out[1])[0] = (float)most; /* its bits */
+  size_t count = args->value[2].u, each = args->value[3].u;
+  for (size_t shard = 0; shard < args->rows / args->value[4].u; shard++) {
+    double most = 0;
+    for (size_t i = shard * each; i < (shard + 1) * each && i < count; i++) most = fmax(most, fabs((double)x[i]));
+    ((float *)args->out[1])[shard] = (float)most; /* its bits */
+  }
 }
 
 void level_widen_reference(const struct host_args *args) {
   double most = 0;
   for (size_t i = 0; i < args->value[2].u; i++)
     most = fmax(most, fabs((double)((const float *)args->in[0])[i]));
-  if (most > 0) *(float *)args->out[1] = (float)(*(float *)args->out[1] * most);
+  for (size_t row = 0; most > 0 && row < args->rows; row++)
+    ((float *)args->out[1])[row] = (float)(((float *)args->out[1])[row] * most);
 }
 
 void level_apply_reference(const struct host_args *args) {
-  double most = ((const float *)args->in[0])[0], power = most > 0 ? -floor(log2(most)) : 0;
-  double level = exp2(fmin(fmax(power, -60), 60));
-  float *x = args->out[1];
-  for (size_t i = 0; i < args->value[2].u; i++) x[i] = (float)(args->value[3].u ? x[i] / level : x[i] * level);
+  float *x = (float *)args->out[1] + args->value[2].u;
+  for (size_t i = 0; i < args->value[3].u; i++) {
+    double most = ((const float *)args->in[0])[i / args->value[4].u], power = most > 0 ? -floor(log2(most)) : 0;
+    double level = exp2(fmin(fmax(power, -60), 60));
+    x[i] = (float)(args->value[5].u ? x[i] / level : x[i] * level);
+  }
 }
 
 /* ---- sizes ----------------------------------------------------------------------------------------------- */
@@ -268,24 +274,32 @@ void sequence_next_prepare(struct host_args *args, struct random *random) {
   }
 }
 
-/* All zero, tiny, or as they are. */
+/* All zero, tiny, or as they are; as many shards as go into the rows, the last one shorter. */
 void level_find_prepare(struct host_args *args, struct random *random) {
   static const float factor[] = {0, 1e-30f, 1, 1000};
-  ((uint32_t *)args->out[1])[0] = 0;
   float by = factor[random_u32(random) % 4];
-  args->value[2].u = some_pixels(args, random);
-  for (size_t i = 0; i < args->height * args->width; i++) ((float *)args->in[0])[i] *= by;
+  uint32_t shares = random_u32(random) % 2 && args->rows % 3 == 0 ? 3 : 1, shards = (uint32_t)args->rows / shares;
+  args->value[3].u = shares * some_pixels(args, random);
+  args->value[2].u = shards * args->value[3].u - random_u32(random) % 8;
+  args->value[4].u = shares;
+  for (size_t i = 0; i < args->rows; i++) ((uint32_t *)args->out[1])[i] = 0;
+  for (size_t i = 0; i < args->rows * args->height * args->width; i++) ((float *)args->in[0])[i] *= by;
 }
 
 void level_widen_prepare(struct host_args *args, struct random *random) {
   args->value[2].u = some_pixels(args, random);
-  *(float *)args->out[1] = 1500 * (float)random_uniform(random);
+  for (size_t i = 0; i < args->rows; i++) ((float *)args->out[1])[i] = 1500 * (float)random_uniform(random);
   for (size_t i = 0; random_u32(random) % 4 == 0 && i < args->height * args->width; i++)
     ((float *)args->in[0])[i] = 0;
 }
 
+/* Shards of one strip, which the last one does not fill. */
 void level_apply_prepare(struct host_args *args, struct random *random) {
-  args->value[2].u = 8 * (uint32_t)args->rows - random_u32(random) % 8;
-  args->value[3].u = random_u32(random) % 2;
-  ((float *)args->in[0])[0] = random_u32(random) % 4 ? 1500 * (float)random_uniform(random) : 0;
+  uint32_t each = 8 - random_u32(random) % 8, all = each * (uint32_t)args->rows;
+  args->value[2].u = random_u32(random) % 8;
+  args->value[3].u = all - random_u32(random) % each;
+  args->value[4].u = each;
+  args->value[5].u = random_u32(random) % 2;
+  for (size_t i = 0; i < args->rows; i++)
+    ((float *)args->in[0])[i] = random_u32(random) % 4 ? 1500 * (float)random_uniform(random) : 0;
 }

@@ -338,35 +338,38 @@ static void the_fused_sampler_of_points_too(void **state) {
   check_fused(set_wide_points, 2, false);
 }
 
-/* Runs the last pass backward from a gradient of about that size. */
-static float *run_level(struct run *run, float size) {
+/* Runs the last pass backward from a gradient of about these sizes, of an image in each of two shards. */
+static float *run_level(struct run *run, float first, float second) {
   struct reconstructor *reconstructor = &run->training.reconstructor;
-  const size_t images = run->options.train.batch, count = images * N * N;
+  const size_t count = 2 * N * N;
   float *gradient = ARENA_NEW(run->arena, float, count);
-  for (size_t i = 0; i < count; i++) gradient[i] = size * sinf(0.37f * (float)i);
+  for (size_t i = 0; i < count; i++) gradient[i] = (i < N * N ? first : second) * sinf(0.37f * (float)i);
   device_write(&device, reconstructor->output_gradient, 0, sizeof(float) * count, gradient);
   graph_zero_gradients(reconstructor->graph);
-  reconstructor_backward_level(reconstructor, images, true);
-  return read_gradients(run, reconstructor->graph);
+  reconstructor_backward_level(reconstructor, 2, true);
+  return read_floats(run->arena, reconstructor->graph->gradients, 2 * reconstructor->graph->elements);
 }
 
-/* Halves end at 6e-8; fixed-point sums of a mean loss's gradients not far below. */
+/* Halves end at 6e-8; fixed-point sums of a mean loss's gradients not far below. A shard's digits are its own: other ranks have
+ * other shards beside it. */
 static void gradients_of_any_size_keep_their_digits(void **state) {
   enum device_matrix matrix = device.facts.matrix;
   struct run run;
   (void)state;
   if (matrix == MATRIX_NONE) device.facts.matrix = MATRIX_EMULATED;
   set_one_wide(&run, NULL);
+  run.options.train.batch = run.options.train.shards = 2;
   run.options.network.precision = BLOCK_HALF;
   start_run(&run);
-  run_update(&run);
-  const float *near_one = run_level(&run, 1), *tiny = run_level(&run, 0x1p-50f);
-  double largest = 0;
-  for (size_t i = 0; i < run.training.reconstructor.graph->elements; i++) {
-    assert_true(tiny[i] == 0x1p-50f * near_one[i]);
-    largest = fmax(largest, fabsf(near_one[i]));
+  fit_step(&run.training, 0, 2);
+  const float *near_one = run_level(&run, 1, 1), *tiny = run_level(&run, 1, 0x1p-50f);
+  size_t elements = run.training.reconstructor.graph->elements;
+  double largest[2] = {0};
+  for (size_t i = 0; i < 2 * elements; i++) {
+    assert_true(tiny[i] == (i < elements ? 1 : 0x1p-50f) * near_one[i]);
+    largest[i / elements] = fmax(largest[i / elements], fabsf(near_one[i]));
   }
-  assert_true(largest > 0);
+  assert_true(largest[0] > 0 && largest[1] > 0);
   close_run(&run);
   device.facts.matrix = matrix;
 }

@@ -279,15 +279,7 @@ static void state_memory(const struct training *training) {
            training->reconstructor.network.path.passes == 1 ? "pass" : "passes");
 }
 
-/* What learns masks scales gradients by the largest of a pass, on matrix instructions (systems/networks/reconstructor.c). */
-static void warn_of_level(const struct training *training) {
-  if (ranks_count(training->device->ranks) > 1 && training->task->facts && training->reconstructor.blocks)
-    log_warning("on %s gradients of learned masks are scaled by the largest of a pass: several ranks write other last digits "
-                "than one does", training->device->facts.name);
-}
-
 bool fit_open(struct training *training, struct error *error) {
-  warn_of_level(training);
   reconstructor_bind(&training->reconstructor, training->train.simulation.world);
   reconstructor_bind(&training->reconstructor, training->validation.simulation.world);
   bool good = open_loss(training, error) && fit_open_epochs(training, error);

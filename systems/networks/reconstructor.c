@@ -105,10 +105,15 @@ static bool open_view(struct reconstructor *reconstructor, struct error *error) 
   return kernel_need(view.kernels, "view_frequencies", error) && graph_plan(reconstructor->view, &view, error);
 }
 
+/* One for every shard. */
+static size_t level_bytes(const struct reconstructor *reconstructor) {
+  return sizeof(float) * reconstructor->network.path.graph->shards.held;
+}
+
 static bool open_level(struct reconstructor *reconstructor, struct error *error) {
   const struct reconstructor_setup *setup = &reconstructor->setup;
   if (!setup->train || !reconstructor->network.fused) return true;
-  reconstructor->level = device_buffer(setup->device, sizeof(float), "the gradient's level", error);
+  reconstructor->level = device_buffer(setup->device, level_bytes(reconstructor), "the gradients' levels", error);
   return reconstructor->level && kernel_need(setup->kernels, "level_find", error) &&
          kernel_need(setup->kernels, "level_widen", error) &&
          kernel_need(setup->kernels, "level_apply", error);
@@ -125,7 +130,7 @@ static bool open_parts(void *owner, size_t images, struct error *error) {
 
 static void close_parts(void *owner) {
   struct reconstructor *reconstructor = owner;
-  device_release(reconstructor->setup.device, reconstructor->level, sizeof(float));
+  device_release(reconstructor->setup.device, reconstructor->level, reconstructor->level ? level_bytes(reconstructor) : 0);
   for (size_t p = 0; p < PATH_PASSES; p++) graph_close(reconstructor->sum[p].graph);
   graph_close(reconstructor->view);
   memset(reconstructor->sum, 0, sizeof reconstructor->sum);
@@ -297,43 +302,58 @@ void reconstructor_forward(struct reconstructor *reconstructor, size_t images) {
 
 enum { LEVEL_SHARE = 16384 }; /* values that a work-group looks through */
 
-static void apply_level(struct reconstructor *reconstructor, cl_mem values, size_t count, bool undo) {
-  kernel_run(reconstructor->setup.kernels, "level_apply", (count + 7) / 8,
-             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, reconstructor->level),
-                  arg_buffer(ARG_INOUT, ELEMENT_F32, values), arg_u32((uint32_t)count), arg_u32(undo)));
+/* Values of so many shards, `each` of one and `count` in all. */
+struct levelled {
+  cl_mem values;
+  size_t at, shards, each, count;
+};
+
+static void find_level(struct reconstructor *reconstructor, const struct levelled *of) {
+  size_t shares = divide_up(of->each, LEVEL_SHARE);
+  device_fill(reconstructor->setup.device, reconstructor->level, 0, sizeof(uint32_t) * of->shards, 0);
+  kernel_run(reconstructor->setup.kernels, "level_find", of->shards * shares,
+             ARGS(arg_buffer(ARG_IN, ELEMENT_F32, of->values), arg_buffer(ARG_INOUT, ELEMENT_U32, reconstructor->level),
+                  arg_u32((uint32_t)of->count), arg_u32((uint32_t)of->each), arg_u32((uint32_t)shares)));
+}
+
+static void apply_level(struct reconstructor *reconstructor, const struct levelled *to, bool undo) {
+  kernel_run(reconstructor->setup.kernels, "level_apply", to->shards * divide_up(to->each, 8),
+             ARGS(arg_buffer(ARG_IN, ELEMENT_U32, reconstructor->level), arg_buffer(ARG_INOUT, ELEMENT_F32, to->values),
+                  arg_u32((uint32_t)to->at), arg_u32((uint32_t)to->count), arg_u32((uint32_t)to->each), arg_u32(undo)));
 }
 
 /* The last weight of a network of complex images starts near 0: what the level is of is what comes out of the
  * 1x1 convolutions. */
-static void widen_level(struct reconstructor *reconstructor) {
+static void widen_level(struct reconstructor *reconstructor, size_t shards) {
   size_t channels;
   cl_mem tail = blocks_tail(reconstructor->blocks, &channels);
-  kernel_run(reconstructor->setup.kernels, "level_widen", 1,
+  kernel_run(reconstructor->setup.kernels, "level_widen", shards,
              ARGS(arg_buffer(ARG_IN, ELEMENT_F32, tail),
                   arg_buffer(ARG_INOUT, ELEMENT_U32, reconstructor->level), arg_u32((uint32_t)channels)));
 }
 
 /* The fused path wants gradients near 1. Backward is linear: with the gradient of the output that of the
- * parameters, to which it adds, is multiplied by a power of two and divided again, which is exact. */
+ * parameters, to which it adds, is multiplied by a power of two and divided again, which is exact. What that is follows from
+ * the shard's images alone: halves round what is small by it, on any number of ranks alike. */
 static void run_backward_level(struct reconstructor *reconstructor, size_t images, bool input) {
-  size_t count = images * reconstructor->pixels;
-  struct graph *graph = reconstructor->graph;
   const struct path *path = &reconstructor->network.path;
   const struct path_ends *network = &path->pass[path->selected].ends;
   if (!reconstructor->blocks) {
     path_backward(&reconstructor->network.path, images, 1, input);
     return;
   }
-  device_fill(reconstructor->setup.device, reconstructor->level, 0, sizeof(uint32_t), 0);
-  kernel_run(reconstructor->setup.kernels, "level_find", divide_up(count, LEVEL_SHARE),
-             ARGS(arg_buffer(ARG_IN, ELEMENT_F32, network->output_gradient),
-                  arg_buffer(ARG_INOUT, ELEMENT_U32, reconstructor->level), arg_u32((uint32_t)count)));
-  if (reconstructor->setup.complex) widen_level(reconstructor);
-  apply_level(reconstructor, network->output_gradient, count, false);
-  apply_level(reconstructor, graph->gradients, graph->elements * graph->shards.held, false);
+  const struct graph_cut cut = graph_cut(reconstructor->graph, images);
+  size_t pixels = reconstructor->pixels, values = pixels * channels_in(reconstructor);
+  const struct levelled given = {network->output_gradient, 0, cut.shards, cut.each * pixels, images * pixels},
+                        gradients = {cut.gradients, cut.before, cut.shards, cut.stride, cut.shards * cut.stride},
+                        taken = {network->input_gradient, 0, cut.shards, cut.each * values, images * values};
+  find_level(reconstructor, &given);
+  if (reconstructor->setup.complex) widen_level(reconstructor, cut.shards);
+  apply_level(reconstructor, &given, false);
+  apply_level(reconstructor, &gradients, false);
   path_backward(&reconstructor->network.path, images, 1, input);
-  apply_level(reconstructor, graph->gradients, graph->elements * graph->shards.held, true);
-  if (input) apply_level(reconstructor, network->input_gradient, count * channels_in(reconstructor), true);
+  apply_level(reconstructor, &gradients, true);
+  if (input) apply_level(reconstructor, &taken, true);
 }
 
 /* Complex: through the sum into the network's output, and what the network gives its input to what the sum

@@ -50,7 +50,7 @@ struct reconstructor {
   struct graph *graph;   /* owns the parameters, and their gradients to train */
   struct blocks *blocks; /* NULL: the portable graph computes */
   struct reconstructor_sum sum[PATH_PASSES];
-  cl_mem level; /* fused: the bits of a magnitude, whose power of two reconstructor_backward_level multiplies by */
+  cl_mem level; /* fused: the bits of a shard's magnitude, whose power of two reconstructor_backward_level multiplies by */
   struct net_varnet varnet; /* its places in the graphs of all passes */
   tensor units;             /* varnet: mean and deviation of the slice, in which the output is told */
   struct graph *view; /* complex: from frequencies to the input */
