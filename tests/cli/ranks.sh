@@ -1,6 +1,6 @@
 #!/bin/sh
 # Several ranks: trainings of 1, 2 and 4 of them end in the same bytes, a rank that is killed ends all, and what was trained
-# until then goes on under another number of them; evaluations by ranks; what is refused. ranks.sh L2SR
+# until then goes on under another number of them, within a stage too; evaluations by ranks; what is refused. ranks.sh L2SR
 set -u
 . "${0%/*}/setup.sh"
 if ! command -v mpirun >/dev/null || ! ldd "$l2sr" | grep -q 'libmpi'; then
@@ -21,8 +21,29 @@ train: {epochs: 2, batch: 5, log_every: 2}
 classifier: {channels: 2, pools: 2, hidden: 8}
 learn: {scans: 12, steps: 72, validations: 1, log_every: 1}
 pgmri: {batch: 3, accumulation: 1, trajectories: 2, epochs: 1, log_every: 1} # of 8 shards 3 have a slice, the last two of 4 ranks none
-alternate: {rounds: 1}
+alternate: {rounds: 1, epochs: 2, batch: 5}
+tau: {steps: 2, hidden: 8}
+evaluator: {channels: 2}
 Y
+# what no number of ranks divides: fewer rows in an update than shards, minibatches and groups of scans that shards cut
+cat >odd.yaml <<'Y'
+extends: scene
+data: {augment: [flips], window: 5}
+train: {batch: 3, masks: exact, clip: 0.1}
+learn: {scans: 9, algorithm: ppo, epochs: 2, rows: 13, group: 3, baseline: group_critic}
+lbcs: {slices: 3, candidates: 7}
+Y
+cat >complex.yaml <<'Y'
+{extends: scene, network: {input: complex, batch: 2}}
+Y
+cat >coils.yaml <<'Y'
+extends: scene
+data: {path: coils, source: kspace, kspace: measured, crop: kspace, label: ""}
+Y
+cat >varnet.yaml <<'Y'
+{extends: coils, reconstruct: {method: varnet}, varnet: {cascades: 2, channels: 2, pools: 1, sense_channels: 2, sense_pools: 1}}
+Y
+run "phantom of coils" "$l2sr" phantom coils --train 2 --val 1 --test 0 --slices 4 --coils 3 --size 32 --rows 64 --columns 38
 run "phantom" "$l2sr" phantom data --train 2 --val 1 --test 0 --slices 4 --size 32 --rows 32 --columns 32 --lesions 1
 
 # numbers FOLDER: the log without its times, parameters' digests among it
@@ -44,39 +65,50 @@ launch() {
   fi
 }
 
-# same METHOD FOLDER RANKS...: the log of a stage, of so many ranks what it is of one
+# same SCENE METHOD FOLDER RANKS...: the log of a stage, of so many ranks what it is of one
 same() {
-  method=$1
-  stage=$1/$2
-  shift 2
-  run "$method by one rank" "$l2sr" train scene --set train.shards=8 --method "$method" --output "$method"
+  scene=$1
+  method=$2
+  own=$2
+  [ "$scene" = scene ] || own=$scene/$2
+  stage=$own/$3
+  shift 3
+  run "$own by one rank" "$l2sr" train "$scene" --set train.shards=8 --method "$method" --output "$own"
   numbers "$stage" >one
-  cp one own
+  cp one alone
   for ranks; do
     by=$ranks
-    cp own one
+    cp alone one
     if [ "$by" != "${by%p}" ] && [ "$cards" ]; then # a stand-in is a card, which cuts some sums otherwise than a CPU
-      run "$method by one such card" env LD_PRELOAD="$cards" "$l2sr" train scene --set train.shards=8 --method "$method" --output "card/$method"
+      run "$own by one such card" env LD_PRELOAD="$cards" "$l2sr" train "$scene" --set train.shards=8 --method "$method" --output "card/$own"
       numbers "card/$stage" >one
     fi
-    run "$method by $by ranks" launch "$by" "$l2sr" train scene --method "$method" --output "by_$by/$method"
+    run "$own by $by ranks" launch "$by" "$l2sr" train "$scene" --method "$method" --output "by_$by/$own"
     says err "rank 0 of ${by%p} waited for others"
     tried=$((tried + 1))
     numbers "by_$by/$stage" | cmp -s - one ||
-      complain "$method: $by ranks write other numbers than one: $(numbers "by_$by/$stage" | diff - one)"
+      complain "$own: $by ranks write other numbers than one: $(numbers "by_$by/$stage" | diff - one)"
   done
   tried=$((tried + 1))
-  grep -q '"parameters":"[0-9a-f]*"' one || complain "$method: its log has no digest"
+  grep -q '"parameters":"[0-9a-f]*"' one || complain "$own: its log has no digest"
 }
-same reconstructor . 2 4p
+same scene reconstructor . 2 4p
 [ ! "$cards" ] || says err 'gradients of 4 ranks are summed from card to card (CUDA)'
-same l2s policy_1 2 4p
-same loupe . 4
+same scene l2s policy_1 2 4p
+same scene loupe . 4
 says err 'gradients of 4 ranks are summed through host memory (rank 0: '
-same pgmri policy_1 2 4
-same lbcs mask_1 2
-same suno masks_1 2
-same classifier classifier_1 2
+same scene tau_step . 2 4
+same scene straight_through . 2
+same scene evaluator . 2
+same scene pgmri policy_1 2 4
+same scene lbcs mask_1 2
+same scene suno masks_1 2
+same scene classifier classifier_1 2
+same odd l2s policy_1 4
+same odd lbcs mask_1 2
+same complex tau_step . 4
+same coils reconstructor . 2
+same varnet straight_through . 2
 no_part "trainings"
 
 # summed as they come: other digests, and much the same numbers; cards that do not read each other's memory
@@ -148,6 +180,25 @@ run "one more" "$l2sr" train scene --epochs $((epochs + 1)) --output whole --res
 tried=$((tried + 1))
 numbers whole >one
 numbers killed | cmp -s - one || complain "$what: one rank went on with other numbers"
+
+# the same within a stage of several, the alternation's policy
+what="a rank of l2sr that is killed"
+set -- train scene --method l2sr --set learn.steps=3600 --set learn.save_every=1
+run "l2sr by one rank" "$l2sr" "$@" --set train.shards=8 --output turns
+$starts -n 2 "$l2sr" "$@" --output by_2/turns >out 2>err &
+child=$!
+await tells by_2/turns/policy_1/log.jsonl look 3
+victim=$(pgrep -P $child -f "$l2sr" | sort -R | head -n 1)
+kill -9 "$victim"
+wait $child && complain "$what: the others went on"
+tried=$((tried + 1))
+[ ! -e by_2/turns/reconstructor_1 ] || complain "$what: it was killed after its policy"
+run "going on within a policy by 4 ranks" $starts -n 4 "$l2sr" "$@" --output by_2/turns --resume
+for stage in policy_1 reconstructor_1; do
+  tried=$((tried + 1))
+  numbers turns/$stage >one
+  numbers by_2/turns/$stage | cmp -s - one || complain "$what: stage $stage has other numbers than of one rank"
+done
 
 # ends TEXT COMMAND...: it fails with a line of l2sr that holds the text
 ends() {
