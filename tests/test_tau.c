@@ -350,8 +350,8 @@ static float *run_level(struct run *run, float first, float second) {
   return read_floats(run->arena, reconstructor->graph->gradients, 2 * reconstructor->graph->elements);
 }
 
-/* Halves end at 6e-8; fixed-point sums of a mean loss's gradients not far below. A shard's digits are its own: other ranks have
- * other shards beside it. */
+/* Halves end at 6e-8; fixed-point sums of a mean loss's gradients not far below. A shard's digits are its own: other
+ * ranks have other shards beside it. */
 static void gradients_of_any_size_keep_their_digits(void **state) {
   enum device_matrix matrix = device.facts.matrix;
   struct run run;

@@ -41,7 +41,9 @@ extends: scene
 data: {path: coils, source: kspace, kspace: measured, crop: kspace, label: ""}
 Y
 cat >varnet.yaml <<'Y'
-{extends: coils, reconstruct: {method: varnet}, varnet: {cascades: 2, channels: 2, pools: 1, sense_channels: 2, sense_pools: 1}}
+extends: coils
+reconstruct: {method: varnet}
+varnet: {cascades: 2, channels: 2, pools: 1, sense_channels: 2, sense_pools: 1}
 Y
 run "phantom of coils" "$l2sr" phantom coils --train 2 --val 1 --test 0 --slices 4 --coils 3 --size 32 --rows 64 --columns 38
 run "phantom" "$l2sr" phantom data --train 2 --val 1 --test 0 --slices 4 --size 32 --rows 32 --columns 32 --lesions 1
@@ -80,7 +82,8 @@ same() {
     by=$ranks
     cp alone one
     if [ "$by" != "${by%p}" ] && [ "$cards" ]; then # a stand-in is a card, which cuts some sums otherwise than a CPU
-      run "$own by one such card" env LD_PRELOAD="$cards" "$l2sr" train "$scene" --set train.shards=8 --method "$method" --output "card/$own"
+      run "$own by one such card" env LD_PRELOAD="$cards" "$l2sr" train "$scene" --set train.shards=8 --method "$method" \
+        --output "card/$own"
       numbers "card/$stage" >one
     fi
     run "$own by $by ranks" launch "$by" "$l2sr" train "$scene" --method "$method" --output "by_$by/$own"
