@@ -2,8 +2,9 @@
 """Times PyTorch doing the work of `l2sr bench`, on the same card, for a fair ratio.
 
     bench_peers.py observe [--size N] [--envs N] [--slices N] [--repeats N] [--json]
-    bench_peers.py network [--size N] [--batch N] [--precisions f32,tf32,autocast] [--json]
-    bench_peers.py a2c [--size N] [--batch N] [--envs N] [--precisions f32,tf32,autocast] [--json]
+    bench_peers.py network [--size N] [--batch N] [--precisions f32,tf32,autocast] [--kinds eager,compiled,graphs,max-autotune]
+                           [--norms module,written] [--layouts first,last] [--works forward,train] [--seconds N] [--json]
+    bench_peers.py a2c     the same, and [--envs N]
     bench_peers.py pgmri [--size N] [--batch N] [--envs N] [--precisions f32,tf32,autocast] [--json]
     bench_peers.py varnet [--size N] [--coils N] [--cascades N] [--batch N] [--precisions f32,tf32,autocast]
                           [--works forward,train] [--kinds eager,compiled] [--json]
@@ -12,7 +13,10 @@
 
 observe: one environment-step = choose a random free line, add it to the mask, zero-filled magnitude of the
 masked k-space by ifft2, its mean and sample deviation. Eager and torch.compile, float32; the median of the
-repeats after a warm-up, synchronised. network: the U-Net, forward and a training step. a2c: the policy, forward and a training step (A2C loss, clipping,
+repeats after a warm-up, synchronised. network: the U-Net, forward and a training step, by all ways of PyTorch that are asked for: eager
+or compiled, with CUDA graphs, max-autotune; InstanceNorm2d or the same written out by single operations; channels first or last in
+memory. Every way is timed, one that fails is told, and the best of each work and precision is named at the end. a2c: the
+policy by the same ways, forward and a training step (A2C loss, clipping,
 RMSprop) on --batch observations, and whole iterations of L2S: 28 steps of --envs scans, the terminal U-Net and SSIM,
 the update in micro-batches of --batch. pgmri: an update of PG-MRI on --envs scans of 28 steps, 8 of a slice: a
 reconstruction and its SSIM before every step and after the last, the policy on it, returns of gamma 0.9 beside the mean
@@ -120,21 +124,37 @@ def observe(args):
 # ---- the U-Net of the public implementation, and training it ------------------------------------------------------
 
 
-def block(inputs, outputs):
+class WrittenNorm(torch.nn.Module):
+    """InstanceNorm2d by single operations: compiled it is fused, and channels stay last (pytorch/pytorch#59168)."""
+
+    def __init__(self, channels):
+        super().__init__()
+
+    def forward(self, x):
+        wide = x.float()
+        mean = wide.mean((2, 3), keepdim=True)
+        spread = (wide - mean).square().mean((2, 3), keepdim=True)
+        return ((wide - mean) * torch.rsqrt(spread + 1e-5)).to(x.dtype)
+
+
+NORMS = {"module": torch.nn.InstanceNorm2d, "written": WrittenNorm}
+
+
+def block(inputs, outputs, norm):
     layers = []
     for a, b in ((inputs, outputs), (outputs, outputs)):
-        layers += [torch.nn.Conv2d(a, b, 3, padding=1), torch.nn.InstanceNorm2d(b), torch.nn.ReLU()]
+        layers += [torch.nn.Conv2d(a, b, 3, padding=1), norm(b), torch.nn.ReLU()]
     return torch.nn.Sequential(*layers)
 
 
 class UNet(torch.nn.Module):
-    def __init__(self, channels=16, pools=4):
+    def __init__(self, channels=16, pools=4, norm=torch.nn.InstanceNorm2d):
         super().__init__()
         sizes = [channels << k for k in range(pools)]
-        self.down = torch.nn.ModuleList(block(a, b) for a, b in zip([1] + sizes, sizes))
-        self.middle = block(sizes[-1], sizes[-1])
+        self.down = torch.nn.ModuleList(block(a, b, norm) for a, b in zip([1] + sizes, sizes))
+        self.middle = block(sizes[-1], sizes[-1], norm)
         outs = [max(size // 2, channels) for size in reversed(sizes)]
-        self.up = torch.nn.ModuleList(block(2 * size, out) for size, out in zip(reversed(sizes), outs))
+        self.up = torch.nn.ModuleList(block(2 * size, out, norm) for size, out in zip(reversed(sizes), outs))
         self.head = torch.nn.Sequential(torch.nn.Conv2d(channels, channels // 2, 1), torch.nn.Conv2d(channels // 2, 1, 1),
                                         torch.nn.Conv2d(1, 1, 1))
 
@@ -186,46 +206,140 @@ def median_seconds(run, device):
 
 
 PRECISIONS = {"f32": (False, False), "tf32": (True, False), "autocast": (True, True)}
+# torch.compile's modes; graphs: CUDA graphs, which max-autotune has too
+KINDS = {"eager": None, "compiled": "default", "graphs": "reduce-overhead", "max-autotune": "max-autotune"}
+
+
+def half_type(device):
+    return torch.float16 if device == "cuda" else torch.bfloat16  # the one that a CPU's autocast takes
+
+
+def use_precision(precision):
+    """Whether it is halves, by autocast."""
+    tf32, half = PRECISIONS[precision]
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+    return half
+
+
+class Graphs(torch.nn.Module):
+    """What a network of CUDA graphs gives, apart from the graphs' memory, which their next run takes."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, *inputs):
+        torch.compiler.cudagraph_mark_step_begin()
+        outputs = self.network(*inputs)
+        return tuple(x.clone() for x in outputs) if isinstance(outputs, tuple) else outputs.clone()
+
+
+def prepare_network(model, kind, layout):
+    """The network in a layout of memory, and what runs it."""
+    if layout == "last":
+        model = model.to(memory_format=torch.channels_last)
+    if KINDS[kind] is None:
+        return model, model
+    fast = torch.compile(model, mode=KINDS[kind])
+    return model, Graphs(fast) if torch.cuda.is_available() and kind in ("graphs", "max-autotune") else fast
+
+
+def words_of(parser_name, text, known):
+    words = text.split(",")
+    for word in words:
+        if word not in known:
+            sys.exit(f"--{parser_name}: '{word}' is none of {', '.join(known)}")
+    return words
+
+
+def ways_of(args):
+    """Kind, norm and layout of every way that is asked for and that this PyTorch has, the quickest to compile first."""
+    kinds = words_of("kinds", args.kinds, KINDS)
+    norms, layouts = words_of("norms", args.norms, NORMS), words_of("layouts", args.layouts, ("first", "last"))
+    if not hasattr(torch, "compile"):  # before 2.0
+        kinds = [kind for kind in kinds if kind == "eager"] or ["eager"]
+    if not torch.cuda.is_available():
+        kinds = [kind for kind in kinds if kind != "graphs"] or ["eager"]
+    return [(kind, norm, layout) for kind in kinds for norm in norms for layout in layouts]
+
+
+def describe_way(way):
+    kind, norm, layout = way
+    return f"{kind}, {'norm written out' if norm == 'written' else 'InstanceNorm2d'}, channels {layout}"
+
+
+def check_norm(device):
+    x = 3 * torch.randn(2, 4, 16, 16, device=device) + 1
+    error = (WrittenNorm(4)(x) - torch.nn.InstanceNorm2d(4)(x)).abs().max().item()
+    assert error < 1e-4, f"the norm that is written out is wrong by {error}"
+
+
+def time_ways(args, bench, unit, open_way):
+    """Times every way in every precision, and names the best of each work. open_way(way, precision) returns rows of work, what
+    runs it and how many it does. A way that fails is told, and one that would begin after --seconds is left out."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    name = torch.cuda.get_device_name() if device == "cuda" else f"CPU, threads: {torch.get_num_threads()}"
+    start, best = time.perf_counter(), {}
+    check_norm(device)
+    for way in ways_of(args):
+        for precision in words_of("precisions", args.precisions, PRECISIONS):
+            if args.seconds and time.perf_counter() - start > args.seconds:
+                print(f"left out after {args.seconds} s: {describe_way(way)}, {precision}", file=sys.stderr, flush=True)
+                continue
+            try:
+                if hasattr(torch, "compile"):
+                    torch.compiler.reset()
+                for work, run, count in open_way(way, precision):
+                    seconds = median_seconds(run, device)
+                    row = {"peer": f"PyTorch {torch.__version__}", "way": describe_way(way), "bench": bench, "work": work,
+                           "precision": precision, "device": name, "size": args.size, "batch": args.batch,
+                           unit: count / seconds, "milliseconds": 1e3 * seconds}
+                    tell_row(args, row, unit)
+                    if (work, precision) not in best or row[unit] > best[work, precision][unit]:
+                        best[work, precision] = row
+            except Exception as error:  # a compiler that is missing, a mode that this version refuses
+                text = str(error).strip().splitlines() or [type(error).__name__]
+                print(f"failed: {describe_way(way)}, {precision}: {text[0][:200]}", file=sys.stderr, flush=True)
+    for row in best.values():
+        tell_row(args, {**row, "best": True}, unit)
+
+
+def tell_row(args, row, unit):
+    words = unit.replace("_per_second", "/s").replace("per_second", "rows/s")
+    print(json.dumps(row) if args.json else
+          f"{'best: ' if row.get('best') else ''}{row['peer']}, {row['way']}, {row['precision']}, {row['work']}: "
+          f"{row[unit]:.5g} {words} ({row['milliseconds']:.4g} ms) on {row['device']}", flush=True)
 
 
 def network(args):
     """Images per second of the U-Net, forward and forward + SSIM loss + backward + Adam."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
     torch.backends.cudnn.benchmark = True
     image = torch.randn(args.batch, 1, args.size, args.size, device=device)
     target = torch.randn_like(image)
     one = torch.ones(args.batch, device=device)
-    half_type = torch.float16 if device == "cuda" else torch.bfloat16  # the one that a CPU's autocast takes
-    for precision in args.precisions.split(","):
-        tf32, half = PRECISIONS[precision]
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
-        for kind in ("eager", "compiled") if hasattr(torch, "compile") else ("eager",):  # before 2.0
-            model = UNet(args.channels).to(device)
-            if half:
-                model = model.to(memory_format=torch.channels_last)
-            fast = model if kind == "eager" else torch.compile(model)
-            optimiser = torch.optim.Adam(model.parameters(), 1e-3)
 
-            def forward():
-                with torch.no_grad(), torch.autocast(device, half_type, enabled=half):
-                    return fast(image)
+    def open_way(way, precision):
+        kind, norm, layout = way
+        half = use_precision(precision)
+        model, fast = prepare_network(UNet(args.channels, norm=NORMS[norm]).to(device), kind, layout)
+        optimiser = torch.optim.Adam(model.parameters(), 1e-3)
 
-            def train():
-                optimiser.zero_grad(set_to_none=True)
-                with torch.autocast(device, half_type, enabled=half):
-                    output = fast(image)
-                (-ssim(output, target, one).mean()).backward()
-                optimiser.step()
+        def forward():
+            with torch.no_grad(), torch.autocast(device, half_type(device), enabled=half):
+                return fast(image)
 
-            for work, run in (("forward", forward), ("train", train)):
-                seconds = median_seconds(run, device)
-                row = {"peer": f"PyTorch {torch.__version__} {kind}", "bench": "network", "work": work,
-                       "precision": precision, "device": name, "size": args.size, "channels": args.channels, "batch": args.batch,
-                       "images_per_second": args.batch / seconds, "milliseconds": 1e3 * seconds}
-                print(json.dumps(row) if args.json else
-                      f"{row['peer']}, {precision}, {work}: {row['images_per_second']:.5g} images/s "
-                      f"({row['milliseconds']:.4g} ms a batch of {args.batch}) on {name}", flush=True)
+        def train():
+            optimiser.zero_grad(set_to_none=True)
+            with torch.autocast(device, half_type(device), enabled=half):
+                output = fast(image)
+            (-ssim(output, target, one).mean()).backward()
+            optimiser.step()
+
+        runs = {"forward": forward, "train": train}
+        return [(work, runs[work], args.batch) for work in words_of("works", args.works, runs)]
+
+    time_ways(args, "network", "images_per_second", open_way)
 
 
 # ---- the variational network --------------------------------------------------------------------------------------
@@ -344,12 +458,12 @@ def varnet(args):
 class Policy(torch.nn.Module):
     """Encoder, masked actor and critic of the public implementation."""
 
-    def __init__(self, size, channels=16, pools=4, hidden=256):
+    def __init__(self, size, channels=16, pools=4, hidden=256, norm=torch.nn.InstanceNorm2d):
         super().__init__()
         layers, inputs = [], 1
         for k in range(pools + 1):
             outputs = channels << k
-            layers += [torch.nn.Conv2d(inputs, outputs, 3, padding=1), torch.nn.InstanceNorm2d(outputs), torch.nn.ReLU()]
+            layers += [torch.nn.Conv2d(inputs, outputs, 3, padding=1), norm(outputs), torch.nn.ReLU()]
             layers += [torch.nn.MaxPool2d(2)] if k else []
             inputs = outputs
         flat = inputs * (size >> pools) ** 2
@@ -383,7 +497,7 @@ def l2s_iteration(data, model, unet, optimiser, args, half, device, steps=28):
     """A rollout of all scans and one update on all of its steps, gradients added up over micro-batches."""
     rows = torch.randint(len(data["mean"]), (args.envs,), device=device)
     mask, masks, actions, values = start_mask(args.envs, args.size, device), [], [], []
-    with torch.no_grad(), torch.autocast(device, torch.float16, enabled=half):
+    with torch.no_grad(), torch.autocast(device, half_type(device), enabled=half):
         for _ in range(steps):
             parts = [model(observe_masked(data, rows[k:k + args.batch], mask[k:k + args.batch]), mask[k:k + args.batch])
                      for k in range(0, args.envs, args.batch)]
@@ -406,7 +520,7 @@ def l2s_iteration(data, model, unet, optimiser, args, half, device, steps=28):
     for k in range(0, total, args.batch):
         part = [x[k:k + args.batch] for x in flat]
         which = rows[torch.arange(k, min(k + args.batch, total), device=device) % args.envs]
-        with torch.autocast(device, torch.float16, enabled=half):
+        with torch.autocast(device, half_type(device), enabled=half):
             logits, value = model(observe_masked(data, which, part[0]), part[0])
         (a2c_loss(logits, value, part[1], part[2], part[3]) * (len(which) / total)).backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
@@ -414,8 +528,8 @@ def l2s_iteration(data, model, unet, optimiser, args, half, device, steps=28):
 
 
 def a2c(args):
+    """Observations per second of the policy, forward and a training step, and environment-steps of whole iterations."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
     torch.backends.cudnn.benchmark = True
     images = torch.rand(64, args.size, args.size)
     data = prepare(images, torch.arange(64), device)
@@ -423,41 +537,33 @@ def a2c(args):
     mask = start_mask(args.batch, args.size, device)
     action = torch.full((args.batch,), args.size // 4, device=device)
     advantage, target = torch.randn(args.batch, device=device), torch.randn(args.batch, device=device)
-    for precision in args.precisions.split(","):
-        tf32, half = PRECISIONS[precision]
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
-        for kind in ("eager", "compiled"):
-            model, unet = Policy(args.size).to(device), UNet().to(device)
-            if half:
-                model, unet = (x.to(memory_format=torch.channels_last) for x in (model, unet))
-            fast = model if kind == "eager" else torch.compile(model)
-            fast_unet = unet if kind == "eager" else torch.compile(unet)
-            optimiser = torch.optim.RMSprop(model.parameters(), 3e-4, alpha=0.99, eps=1e-5)
 
-            def forward():
-                with torch.no_grad(), torch.autocast(device, torch.float16, enabled=half):
-                    return fast(observation, mask)
+    def open_way(way, precision):
+        kind, norm, layout = way
+        half = use_precision(precision)
+        model, fast = prepare_network(Policy(args.size, norm=NORMS[norm]).to(device), kind, layout)
+        unet, fast_unet = prepare_network(UNet(norm=NORMS[norm]).to(device), kind, layout)
+        optimiser = torch.optim.RMSprop(model.parameters(), 3e-4, alpha=0.99, eps=1e-5)
 
-            def train():
-                optimiser.zero_grad(set_to_none=True)
-                with torch.autocast(device, torch.float16, enabled=half):
-                    logits, value = fast(observation, mask)
-                a2c_loss(logits, value, action, advantage, target).backward()
-                torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
-                optimiser.step()
+        def forward():
+            with torch.no_grad(), torch.autocast(device, half_type(device), enabled=half):
+                return fast(observation, mask)
 
-            works = [("forward", forward, args.batch), ("train", train, args.batch)]
-            if args.envs:
-                works.append(("l2s", lambda: l2s_iteration(data, fast, fast_unet, optimiser, args, half, device),
-                              28 * args.envs))
-            for work, run, count in works:
-                seconds = median_seconds(run, device)
-                row = {"peer": f"PyTorch {torch.__version__} {kind}", "bench": "a2c", "work": work, "precision": precision,
-                       "device": name, "size": args.size, "batch": args.batch, "envs": args.envs,
-                       "per_second": count / seconds, "milliseconds": 1e3 * seconds}
-                print(json.dumps(row) if args.json else
-                      f"{row['peer']}, {precision}, {work}: {row['per_second']:.5g}/s ({row['milliseconds']:.4g} ms for "
-                      f"{count}) on {name}", flush=True)
+        def train():
+            optimiser.zero_grad(set_to_none=True)
+            with torch.autocast(device, half_type(device), enabled=half):
+                logits, value = fast(observation, mask)
+            a2c_loss(logits, value, action, advantage, target).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+            optimiser.step()
+
+        works = [("forward", forward, args.batch), ("train", train, args.batch)]
+        # gradients of several passes are added up in memory that a CUDA graph's next run takes
+        if args.envs and not isinstance(fast, Graphs):
+            works.append(("l2s", lambda: l2s_iteration(data, fast, fast_unet, optimiser, args, half, device), 28 * args.envs))
+        return works
+
+    time_ways(args, "a2c", "per_second", open_way)
 
 
 def reconstruct(data, unet, rows, mask, batch):
@@ -476,7 +582,7 @@ def pgmri_update(data, model, unet, optimiser, args, half, device, steps=28, tra
     """Its update with the non-greedy estimator (PROTOCOL 2); observations are kept, activations are not."""
     rows = (torch.arange(args.envs, device=device) // trajectories) % len(data["mean"])
     mask, seen, masks, actions, scores_seen = start_mask(args.envs, args.size, device), [], [], [], []
-    with torch.no_grad(), torch.autocast(device, torch.float16, enabled=half):
+    with torch.no_grad(), torch.autocast(device, half_type(device), enabled=half):
         for step in range(steps + 1):
             image, score = reconstruct(data, unet, rows, mask, args.batch)
             scores_seen.append(score)
@@ -498,7 +604,7 @@ def pgmri_update(data, model, unet, optimiser, args, half, device, steps=28, tra
     optimiser.zero_grad(set_to_none=True)
     for k in range(0, steps * args.envs, args.batch):
         image, mask, action, weight = [x[k:k + args.batch] for x in flat]
-        with torch.autocast(device, torch.float16, enabled=half):
+        with torch.autocast(device, half_type(device), enabled=half):
             logits = model(image, mask)[0]
         chosen = torch.log_softmax(logits.float(), 1).gather(1, action[:, None])[:, 0]
         (-(chosen * weight).sum() / args.envs).backward()
@@ -783,8 +889,11 @@ def main():
     parser.add_argument("--coils", type=int, default=8, help="varnet: of a slice")
     parser.add_argument("--cascades", type=int, default=12, help="varnet: of the network")
     parser.add_argument("--precisions", default="f32,tf32,autocast", help="comma list of f32, tf32, autocast")
-    parser.add_argument("--works", default="forward,train", help="varnet: comma list of forward, train")
-    parser.add_argument("--kinds", default="eager,compiled", help="varnet: comma list of eager, compiled")
+    parser.add_argument("--works", default="forward,train", help="network, varnet: comma list of forward, train")
+    parser.add_argument("--kinds", help=f"network, a2c: comma list of {', '.join(KINDS)}; varnet: eager, compiled")
+    parser.add_argument("--norms", default="module,written", help="network, a2c: comma list of module, written")
+    parser.add_argument("--layouts", default="first,last", help="network, a2c: where channels lie, comma list of first, last")
+    parser.add_argument("--seconds", type=float, default=0, help="network, a2c: no other way is begun after so many; 0: all are")
     parser.add_argument("--data", help="train-unet: folder with train and val")
     parser.add_argument("--epochs", type=int, default=50)
     parser.add_argument("--seed", type=int, default=42)
@@ -795,6 +904,8 @@ def main():
     args = parser.parse_args()
     if args.work == "environment" and not args.source:
         parser.error("environment needs --source")
+    if args.kinds is None:
+        args.kinds = "eager,compiled" if args.work == "varnet" else ",".join(KINDS)
     if args.envs is None:
         args.envs = 16 if args.work == "environment" else 4096
     {"observe": observe, "network": network, "a2c": a2c, "pgmri": pgmri, "train-unet": train_unet,
