@@ -234,7 +234,7 @@ void file_abandon(struct text_file *file) {
   part_drop(&file->part);
 }
 
-static bool refuse_finish(struct text_file *file, struct error *error) {
+bool file_refuse(struct text_file *file, struct error *error) {
   part_refuse("finish", file->path, *file->part.path ? file->part.path : NULL, error);
   file_abandon(file);
   return false;
@@ -255,11 +255,11 @@ static bool finish_writing(FILE *file, bool straight) {
 bool file_finish(struct text_file *file, struct error *error) {
   bool good = finish_writing(file->file, !*file->part.path);
   file->file = NULL;
-  return good || refuse_finish(file, error);
+  return good || file_refuse(file, error);
 }
 
 bool file_take_place(struct text_file *file, struct error *error) {
-  if (!part_take_place(&file->part)) return refuse_finish(file, error);
+  if (!part_take_place(&file->part)) return file_refuse(file, error);
   file->unfinished = false;
   return true;
 }

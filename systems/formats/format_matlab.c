@@ -22,6 +22,7 @@ static bool claims(const char *path) {
 enum {
   SHOWN = 700,
   HEADER = 128, /* bytes of a file of version 5, whose last four say so */
+  MATRIX = 14,
   COMPRESSED = 15,
   PART = 16384
 };
@@ -54,6 +55,23 @@ static uint32_t word_of(const unsigned char *bytes, bool swapped) {
   return swapped ? __builtin_bswap32(word) : word;
 }
 
+/* The parts of a matrix: a type, how many bytes, these, and up to 7 that fill eights; or eight bytes in all. libmatio writes
+ * the matrix's own length last and as far as it came: of what a full disk cut only the lengths of parts tell. */
+static bool has_parts(FILE *file, size_t left, bool swapped) {
+  unsigned char tag[8];
+  while (left) {
+    if (left < sizeof tag || fread(tag, sizeof tag, 1, file) != 1) return false;
+    size_t bytes = word_of(tag, swapped) >> 16 ? 0 : word_of(tag + 4, swapped);
+    left -= sizeof tag;
+    if (bytes > left) return false;
+    size_t filled = bytes + (8 - bytes % 8) % 8;
+    filled = filled < left ? filled : left;
+    if (fseek(file, (long)filled, SEEK_CUR)) return false;
+    left -= filled;
+  }
+  return true;
+}
+
 /* The elements of a file one after the other: a type, how many bytes, these. */
 static bool has_all(FILE *file, size_t left, bool swapped) {
   unsigned char tag[8];
@@ -62,13 +80,17 @@ static bool has_all(FILE *file, size_t left, bool swapped) {
     size_t bytes = word_of(tag + 4, swapped);
     left -= sizeof tag;
     if (bytes > left) return false;
-    if (word_of(tag, swapped) == COMPRESSED ? !inflates(file, bytes) : fseek(file, (long)bytes, SEEK_CUR) != 0) return false;
+    uint32_t type = word_of(tag, swapped);
+    if (type == COMPRESSED ? !inflates(file, bytes)
+        : type == MATRIX   ? !has_parts(file, bytes, swapped)
+                           : fseek(file, (long)bytes, SEEK_CUR) != 0)
+      return false;
     left -= bytes;
   }
   return true;
 }
 
-static bool is_whole(const char *path) {
+bool matlab_is_whole(const char *path) {
   unsigned char header[HEADER];
   FILE *file = fopen(path, "rb");
   if (!file || fread(header, HEADER, 1, file) != 1) {
@@ -216,7 +238,7 @@ static bool unpack_file(const struct probe_unpacking *of, struct error *error) {
                      "%s is no MATLAB file that libmatio reads; it is damaged, or of version 4 or another "
                      "format: save it by MATLAB with -v7",
                      of->path);
-  bool good = (is_whole(of->path) ||
+  bool good = (matlab_is_whole(of->path) ||
                fail_file(error, "%s was cut, or its compressed numbers are damaged; fetch or write it again", of->path)) &&
               choose(mat, of, name, error) && check_info(mat, name, of, error);
   matvar_t *variable = good ? Mat_VarRead(mat, name) : NULL;

@@ -101,6 +101,14 @@ no_part phantom
 limited evaluate "-f 16" "ulimit -f, RLIMIT_FSIZE" "$l2sr" evaluate quickstart_l2sr --data D --output results
 [ "$ended" -eq 1 ] || complain "evaluate writes no more than 8 KiB"
 no_part evaluate
+for end in npy cfl mat nii nii.gz; do
+  [ -e "there.$end" ] || "$l2sr" export D/test/*.h5 --output "there.$end" >out 2>&1 || grep -q 'was built without' out || complain "there.$end"
+  [ -e "there.$end" ] || continue
+  limited "export to .$end" "-f 16" "ulimit -f" "$l2sr" export D/test/*.h5 --output "cut.$end"
+  [ "$ended" -eq 1 ] || complain "export writes no more than 8 KiB into .$end"
+  [ -e "cut.$end" ] && complain "export leaves a cut file .$end"
+  no_part "export to .$end"
+done
 
 # Threads, of a user who may have so many; the superuser has no such limit, and not every shell sets it.
 if [ "$(id -u)" -ne 0 ] && command -v bash >/dev/null; then

@@ -37,8 +37,9 @@ static bool write_npy(const char *path, const struct exported *array, struct err
   if (!file_create(&file, path, error)) return false;
   array_begin_npy(file.file, array->complex ? ARRAY_C64 : ARRAY_F32, false, (int)strlen(array->letters),
                   array->size);
-  fwrite(array->data, sizeof *array->data * (array->complex ? 2 : 1), count_of(array), file.file);
-  return file_commit(&file, error);
+  size_t count = count_of(array), bytes = sizeof *array->data * (array->complex ? 2 : 1);
+  bool good = fwrite(array->data, bytes, count, file.file) == count;
+  return good ? file_commit(&file, error) : file_refuse(&file, error);
 }
 
 /* ---- BART ---------------------------------------------------------------------------------------------- */
@@ -134,10 +135,7 @@ static bool write_nifti(const char *path, const struct exported *array, struct e
   bool good = (packed || !export_ends_in(path, ".gz")) && put(packed, file.file, &header, sizeof header) &&
               put(packed, file.file, "\0\0\0", 4) && put_numbers(array, packed, file.file);
   if (packed && gzclose(packed) != Z_OK) good = false;
-  if (good) return file_commit(&file, error);
-  int why = errno;
-  file_abandon(&file);
-  return fail_file(error, "cannot write %s: %s", path, strerror(why ? why : EIO));
+  return good ? file_commit(&file, error) : file_refuse(&file, error);
 }
 #else
 static bool write_nifti(const char *path, const struct exported *array, struct error *error) {
@@ -166,6 +164,7 @@ static void split(const struct exported *array, float *real, float *imaginary) {
         }
 }
 
+/* libmatio asks of no write whether it was done. */
 static bool put_variable(const char *path, const struct exported *array, float *real, float *imaginary) {
   size_t size[4] = {exported_size(array, 'h'), exported_size(array, 'w'), exported_size(array, 'c'),
                     exported_size(array, 's')};
@@ -179,7 +178,7 @@ static bool put_variable(const char *path, const struct exported *array, float *
   bool good = variable && Mat_VarWrite(mat, variable, MAT_COMPRESSION_NONE) == 0;
   if (variable) Mat_VarFree(variable);
   if (mat && Mat_Close(mat)) good = false;
-  return good;
+  return good && matlab_is_whole(path);
 }
 
 /* A version 5 file: its arrays have less than 2 GiB. */
@@ -196,10 +195,9 @@ static bool write_mat(const char *path, const struct exported *array, struct err
   if (good) good = part_place(place, path, NULL, error) && file_create(&file, path, error);
   if (good) {
     split(array, real, imaginary);
-    good = put_variable(file.part.path, array, real, imaginary)
-               ? file_commit(&file, error)
-               : fail_file(error, "cannot write %s: libmatio cannot; is the disk full?", path);
-    file_abandon(&file);
+    errno = 0;
+    good = put_variable(file.part.path, array, real, imaginary) ? file_commit(&file, error)
+                                                                : file_refuse(&file, error);
   }
   arena_close(arena);
   return good;
