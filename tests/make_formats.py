@@ -59,6 +59,16 @@ def write_matlab():
         file.write(b"MATLAB 7.3 MAT-file, by tests/make_formats.py".ljust(124) + b"\x00\x02IM")
 
 
+def write_half():
+    """Of version 7.3, of which one slice of two was written."""
+    with h5py.File(path("half73.mat"), "w", userblock_size=512, libver="earliest") as file:
+        image = file.create_dataset("image", (2, W, H), "f4", chunks=(1, W, H))
+        image[0] = numpy.arange(W * H).reshape(W, H)
+        put_class(image, b"single")
+    with open(path("half73.mat"), "r+b") as file:
+        file.write(b"MATLAB 7.3 MAT-file, by tests/make_formats.py".ljust(124) + b"\x00\x02IM")
+
+
 counters = ["kspace_encode_step_1", "kspace_encode_step_2", "average", "slice", "contrast", "phase", "repetition", "set", "segment"]
 index = numpy.dtype([(name, "u2") for name in counters] + [("user", "u2", 8)])
 head = numpy.dtype([("version", "u2"), ("flags", "u8"), ("measurement_uid", "u4"), ("scan_counter", "u4"),
@@ -121,4 +131,5 @@ os.makedirs(folder, exist_ok=True)
 numpy.save(path("kspace.npy"), numpy.asfortranarray(kspace).astype(">c16"))
 write_nifti()
 write_matlab()
+write_half()
 write_raw()

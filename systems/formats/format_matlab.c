@@ -14,98 +14,12 @@ static bool claims(const char *path) {
 
 #ifdef L2SR_MATIO
 #include "engine/base/lock.h"
+#include "engine/files/store.h"
 
 #include <hdf5.h>
 #include <matio.h>
-#include <zlib.h>
 
-enum {
-  SHOWN = 700,
-  HEADER = 128, /* bytes of a file of version 5, whose last four say so */
-  MATRIX = 14,
-  COMPRESSED = 15,
-  PART = 16384
-};
-
-/* ---- whether all of a file of version 5 is there: libmatio takes what is cut or damaged for zeros ----------- */
-
-static bool inflates(FILE *file, size_t bytes) {
-  unsigned char from[PART], to[PART];
-  z_stream stream = {0};
-  int code = inflateInit(&stream);
-  while (code == Z_OK && (bytes || stream.avail_in)) {
-    if (!stream.avail_in) {
-      size_t part = bytes < PART ? bytes : PART;
-      if (fread(from, 1, part, file) != part) break;
-      stream.next_in = from;
-      stream.avail_in = (uInt)part;
-      bytes -= part;
-    }
-    stream.next_out = to;
-    stream.avail_out = PART;
-    code = inflate(&stream, Z_NO_FLUSH);
-  }
-  inflateEnd(&stream);
-  return code == Z_STREAM_END && fseek(file, (long)bytes, SEEK_CUR) == 0;
-}
-
-static uint32_t word_of(const unsigned char *bytes, bool swapped) {
-  uint32_t word;
-  memcpy(&word, bytes, sizeof word);
-  return swapped ? __builtin_bswap32(word) : word;
-}
-
-/* The parts of a matrix: a type, how many bytes, these, and up to 7 that fill eights; or eight bytes in all. libmatio writes
- * the matrix's own length last and as far as it came: of what a full disk cut only the lengths of parts tell. */
-static bool has_parts(FILE *file, size_t left, bool swapped) {
-  unsigned char tag[8];
-  while (left) {
-    if (left < sizeof tag || fread(tag, sizeof tag, 1, file) != 1) return false;
-    size_t bytes = word_of(tag, swapped) >> 16 ? 0 : word_of(tag + 4, swapped);
-    left -= sizeof tag;
-    if (bytes > left) return false;
-    size_t filled = bytes + (8 - bytes % 8) % 8;
-    filled = filled < left ? filled : left;
-    if (fseek(file, (long)filled, SEEK_CUR)) return false;
-    left -= filled;
-  }
-  return true;
-}
-
-/* The elements of a file one after the other: a type, how many bytes, these. */
-static bool has_all(FILE *file, size_t left, bool swapped) {
-  unsigned char tag[8];
-  while (left) {
-    if (left < sizeof tag || fread(tag, sizeof tag, 1, file) != 1) return false;
-    size_t bytes = word_of(tag + 4, swapped);
-    left -= sizeof tag;
-    if (bytes > left) return false;
-    uint32_t type = word_of(tag, swapped);
-    if (type == COMPRESSED ? !inflates(file, bytes)
-        : type == MATRIX   ? !has_parts(file, bytes, swapped)
-                           : fseek(file, (long)bytes, SEEK_CUR) != 0)
-      return false;
-    left -= bytes;
-  }
-  return true;
-}
-
-bool matlab_is_whole(const char *path) {
-  unsigned char header[HEADER];
-  FILE *file = fopen(path, "rb");
-  if (!file || fread(header, HEADER, 1, file) != 1) {
-    if (file) fclose(file);
-    return true; /* libmatio says what it is */
-  }
-  uint16_t version, order;
-  memcpy(&version, header + 124, sizeof version);
-  memcpy(&order, header + 126, sizeof order);
-  bool swapped = order != 0x4d49, five = version == 0x0100 || version == 0x0001;
-  long end = five && !fseek(file, 0, SEEK_END) ? ftell(file) : -1;
-  bool whole = end < HEADER || (!fseek(file, HEADER, SEEK_SET) && has_all(file, (size_t)end - HEADER, swapped));
-  fclose(file);
-  return whole;
-}
+enum { SHOWN = 700 };
 
 static bool type_of(enum matio_types stored, enum array_type *type) {
   static const struct {
@@ -230,7 +144,8 @@ static bool check_info(mat_t *mat, const char *name, const struct probe_unpackin
   return good;
 }
 
-static bool unpack_file(const struct probe_unpacking *of, struct error *error) {
+/* `store`: the same file of version 7.3, else NULL; libmatio takes what was never written for zeros. */
+static bool unpack_file(const struct probe_unpacking *of, struct store *store, struct error *error) {
   char name[64] = "";
   mat_t *mat = Mat_Open(of->path, MAT_ACC_RDONLY);
   if (!mat)
@@ -239,8 +154,10 @@ static bool unpack_file(const struct probe_unpacking *of, struct error *error) {
                      "format: save it by MATLAB with -v7",
                      of->path);
   bool good = (matlab_is_whole(of->path) ||
-               fail_file(error, "%s was cut, or its compressed numbers are damaged; fetch or write it again", of->path)) &&
-              choose(mat, of, name, error) && check_info(mat, name, of, error);
+               fail_file(error, "%s was cut or damaged: the lengths in it are not those of its numbers; fetch or write it again",
+                         of->path)) &&
+              choose(mat, of, name, error) && (!store || store_check_held(store, name, error)) &&
+              check_info(mat, name, of, error);
   matvar_t *variable = good ? Mat_VarRead(mat, name) : NULL;
   if (good)
     good = variable ? unpack_variable(variable, of, error)
@@ -258,7 +175,9 @@ static bool unpack(const struct probe_unpacking *of, struct error *error) {
   void *context;
   H5Eget_auto2(H5E_DEFAULT, &print, &context);
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-  bool good = unpack_file(of, error);
+  struct store *store = NULL;
+  bool good = (H5Fis_hdf5(of->path) <= 0 || store_open(&store, of->path, error)) && unpack_file(of, store, error);
+  store_close(store);
   H5Eset_auto2(H5E_DEFAULT, print, context);
   return good;
 }

@@ -30,7 +30,7 @@ bool unpacking_begin(struct unpacking *unpacking, const struct probe_unpacking *
 /* Closes the file; `good`: it is whole. */
 bool unpacking_end(struct unpacking *unpacking, bool good, struct error *error);
 
-/* Whether all of a MATLAB file of version 5 is there, by the lengths in it; true of others, which libmatio judges. */
+/* Whether the lengths in a MATLAB file of version 5 are those of its numbers; true of others, which libmatio judges. */
 bool matlab_is_whole(const char *path);
 
 /* "cannot read X: this program was built without libnifti2; install the package ..." */

@@ -41,7 +41,8 @@ if has "$formats/kspace5.mat"; then
   says out '[6, 5, 2, 3] complex64 as h,w,c,s, kspace (a guess)'
   refuse 1 'holds several arrays: k [6, 5, 2, 3], other [6, 5]; name one:' import "$formats/kspace73.mat" --output data
   head -c "$(($(wc -c <"$formats/kspace5.mat") - 40))" "$formats/kspace5.mat" >cut.mat
-  refuse 1 'cut.mat was cut, or its compressed numbers are damaged' import cut.mat --kind kspace --output data
+  refuse 1 'cut.mat was cut or damaged: the lengths in it are not those of its numbers' import cut.mat --kind kspace --output data
+  refuse 1 'half73.mat claims' import "$formats/half73.mat" --output data
   refuse 1 'has no variable x; it holds k [6, 5, 2, 3], other [6, 5]' import "$formats/kspace73.mat" --variable x --output data
 else
   echo "did not run: MATLAB files (the program was built without libmatio)"
@@ -159,6 +160,9 @@ if [ -e there.mat ]; then # as libmatio leaves a file on a full disk: the matrix
   head -c "$left" there.mat >lengths.mat
   printf "$(printf '\\%o' $(((left - 136) & 255)) $((((left - 136) >> 8) & 255)) $((((left - 136) >> 16) & 255)))" |
     dd of=lengths.mat bs=1 seek=132 conv=notrunc status=none
-  refuse 1 'lengths.mat was cut' import lengths.mat --output data
+  refuse 1 'lengths.mat was cut or damaged' import lengths.mat --output data
+  cp there.mat shape.mat # whose first axis is longer than its numbers
+  printf '\377' | dd of=shape.mat bs=1 seek=160 conv=notrunc status=none
+  refuse 1 'shape.mat was cut or damaged' import shape.mat --output data
 fi
 finish
