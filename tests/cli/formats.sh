@@ -132,7 +132,10 @@ seq -s ' ' 4097 | sed 's/[0-9][0-9]*/1/g' >long.txt
 refuse 1 'holds 4097 values; 2 to 4096 columns are expected' export long.txt --output long.npy
 refuse 2 'has no result x9; it has x4_long/random/mask' export direct --result x9 --output mask.txt
 refuse 2 '--row is 5; x4_long/random/mask of' export direct --row 5 --output mask.txt
-for what in reconstruction image; do run "$what" "$l2sr" export direct --what $what --output $what.npy; done
+for what in reconstruction image; do
+  run "$what" "$l2sr" export direct --what $what --output $what.npy
+  refuse 2 "the $what of all rows that direct/results.h5 keeps is written: leave --row out" export direct --what $what --row 1 --output one.npy
+done
 run "zero-filled" "$l2sr" export direct --what zero_filled --row 1 --output zero_filled.cfl
 run "k-space" "$l2sr" export direct --what kspace --row 1 --output kspace.cfl
 if command -v bart >/dev/null; then

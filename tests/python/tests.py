@@ -1486,6 +1486,13 @@ class Files(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "it must be a mask"):
             l2sr.export(np.zeros((2, 2, 8, 8)), "cube.cfl")
 
+    def test_results_are_read(self):
+        l2sr.files._run("evaluate", "quickstart_l2sr", "--data", "DATA", "--set", "evaluate.keep=[0,2]", "--samplers", "random", "--output", "files/results")
+        self.assertEqual(l2sr.read("files/results", row=1).shape, (32,))
+        self.assertEqual(l2sr.read("files/results", "image").shape, (2, 32, 32))
+        with self.assertRaisesRegex(ValueError, "leave .*row out"):
+            l2sr.read("files/results", "image", row=1)
+
 
 class Readme(unittest.TestCase):
     def test_its_lines_run(self):

@@ -366,6 +366,10 @@ static bool export_images(struct export *of, bool truth, struct error *error) {
   struct exported array = {.name = truth ? "image" : "reconstruction", .letters = "shw"};
   const size_t start[3] = {0};
   struct store_shape shape;
+  if (call_flag(of->call, "row"))
+    return fail_usage(error, "--row is of masks, zero_filled, kspace and maps; the %s of all rows that %s keeps is written: "
+                             "leave --row out, and take the row from that",
+                      array.name, of->path);
   if (!store_has(of->store, name))
     return fail_file(error,
                      "%s holds no images; evaluate with --set evaluate.images=true, or --set "
@@ -602,11 +606,10 @@ static bool run_export(struct call *call, struct error *error) {
 static const struct flag flags[] = {
     {"output", "FILE", NULL, "file to write; its end says its kind"},
     {"what", "W", NULL,
-     "of results mask (the default), reconstruction, image (the truth), zero_filled, kspace or maps of a "
-     "row; of a "
-     "volume image, kspace, maps or noise"},
+     "of results mask (the default), zero_filled, kspace or maps of a row, reconstruction or image (the truth) of "
+     "all rows that are kept; of a volume image, kspace, maps or noise"},
     {"result", "GROUP", NULL, "which result of several, as x4_long/random"},
-    {"row", "I", NULL, "scan whose mask, zero-filled image or k-space is written (default: 0)"},
+    {"row", "I", NULL, "scan whose mask, zero-filled image, k-space or maps are written (default: 0)"},
     {"data", "DIR", NULL, "where the data of results are, if no longer where they were"},
     {"height", "N", NULL, "readout samples of a mask that is a text (default: its columns)"},
     {"tr", "MS", NULL, "Pulseq: repetition time (default: 20)"},

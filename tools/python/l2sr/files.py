@@ -63,7 +63,7 @@ def read(
     Returns images [slices, height, width] in float32 or k-space [slices, coils, height, width] in complex64 (of one coil
     [slices, height, width]) of a volume or a file of another program, which `axes`, `kind` and `variable` tell how to read as
     `l2sr import` does; of results `what` they have (`l2sr export --what`: mask, uint8 [width] or [height, width],
-    reconstruction, image, zero_filled, kspace), of the scan `row`. A DICOM series is a file or a folder of one series, whose
+    zero_filled, kspace of the scan `row`; reconstruction, image of all rows that are kept). A DICOM series is a file or a folder of one series, whose
     magnitudes pydicom reads. Raises ValueError for what is asked for wrongly, OSError for
     files that cannot be read, with what to do.
     """
@@ -78,9 +78,10 @@ def read(
     for flag, value in (("what", what), ("result", result)):
         words += [] if value is None else [f"--{flag}", str(value)]
     words += [] if data is None else ["--data", _path("data", data)]
+    number = values.whole("row", row, 0, 100_000_000)
     with tempfile.TemporaryDirectory(prefix="l2sr-") as folder:
         file = os.path.join(folder, "array.npy")
-        _run(*words, "--row", str(values.whole("row", row, 0, 100_000_000)), "--output", file)
+        _run(*words, *(["--row", str(number)] if number else []), "--output", file)
         made: np.ndarray[Any, Any] = np.load(file)
     return made
 
