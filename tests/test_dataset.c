@@ -971,7 +971,7 @@ static void files_that_are_no_hdf5_are_named(void **state) {
       {0, "MATLAB 7.3 MAT-file", 19, "y.mat", "a MATLAB 7.3 file: `l2sr import FILE"},
       {0, "\223NUMPY\1", 7, "x.npy", "a numpy array: `l2sr import FILE"},
       {0, "PK\003\004", 4, "x.zip", "a zip archive: unpack it"},
-      {0, "PK\003\004", 4, "x.npz", "an archive of numpy arrays: `l2sr import FILE"},
+      {0, "PK\003\004", 4, "x.npz", "an archive of numpy arrays: write one of its arrays alone"},
       {0, "\037\213\010", 3, "x.gz", "compressed by gzip: unpack it"},
       {0, "\037\213\010", 3, "x.nii.gz", "a NIfTI image, compressed: `l2sr import FILE"},
       {0, "\037\213\010", 3, "x.tar.gz", "a tar archive, compressed by gzip: unpack it"},

@@ -20,7 +20,7 @@ static const struct advice advices[MAGIC_KINDS] = {
                      ""},
     [MAGIC_MATLAB_5] = {IMPORT " (NAME.mat)", 0, ""},
     [MAGIC_MATLAB_73] = {IMPORT " (NAME.mat)", 0, ""},
-    [MAGIC_NUMPY] = {IMPORT " (NAME.npy; an archive is read by numpy.load and written by numpy.save)", 0, ""},
+    [MAGIC_NUMPY] = {IMPORT " (NAME.npy)", 0, ""},
     [MAGIC_TORCH] = {"read it by torch.load, and ", MAGNITUDES | KSPACE, ""},
     [MAGIC_ITK] = {"read it by SimpleITK, and ", MAGNITUDES, ""},
     [MAGIC_PICTURE] = {"read it by imageio, and ", MAGNITUDES, ""},

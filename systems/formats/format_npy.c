@@ -104,8 +104,8 @@ bool array_open_npy(struct array *array, const char *path, struct error *error) 
                      path, AXES_MOST, header);
   if (!read_type(array, type))
     return fail_file(error,
-                     "%s holds entries of type %s; real, complex and whole numbers of 1 to 16 bytes are "
-                     "read: write it by numpy.save with another type",
+                     "%s holds entries of type %s; whole numbers of 1 to 8 bytes, floats of 2 to 8 and complex ones "
+                     "of 8 or 16 are read: write it by numpy.save with another type",
                      path, shown_type(type, word));
   array->column_major = *order == 'T';
   return true;

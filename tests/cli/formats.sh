@@ -54,6 +54,9 @@ refuse 2 'import.axes s,h for an array [3, 2, 6, 5]' import "$formats/kspace.npy
 refuse 1 'is a volume of fastMRI' import data/raw.h5 --output data
 echo nothing >nothing.xyz
 refuse 1 'is of no format that is read: give .cfl, .npy,' import nothing.xyz --output data
+refuse 1 'data is a folder; name the files in it' import data --output data
+printf 'PK\003\004' >arrays.npz
+refuse 1 'arrays.npz is an archive of numpy arrays; write one of its arrays alone: numpy.save("NAME.npy"' import arrays.npz --output data
 
 # what is left out is said, what cannot be held is refused, and nothing is left of a failed import
 python3 - <<'P'

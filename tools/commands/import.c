@@ -56,6 +56,7 @@ static bool open_volume(struct import *import, const char *path, struct error *e
   import->volume.guesses = true;
   const struct magic *magic = format ? NULL : magic_of(path);
   if (magic) return fail_file(error, "%s is %s; %s", path, magic->name, foreign_advice(magic, import->arena));
+  if (!format && folder_is_there(path)) return fail_file(error, "%s is a folder; name the files in it", path);
   if (!format && file_is_there(path))
     return fail_file(
         error,
