@@ -462,6 +462,7 @@ static void broken_headers_are_named(void **state) {
       {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (8, 8), }", "holds entries of type records (several fields);"},
       {"{'descr': '<f4', 'shape': (8, 8), }", "has a header that is no array's"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (8, -8), }", "has a header that is no array's"},
+      {"{'descr': '<f4', 'fortran_order': Frue, 'shape': (8, 8), }", "has a header that is no array's"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (64,), }", "it is no image"}};
   (void)state;
   for (size_t i = 0; i < 3; i++) {

@@ -120,6 +120,14 @@ static bool copy_numbers(gzFile from, FILE *to, const nifti_image *image, enum a
   return true;
 }
 
+/* libnifti2 reads from the header's end where the offset lies before it, and then all numbers stand beside their places. */
+static bool check_offset(const nifti_image *image, const char *path, struct error *error) {
+  int least = image->nifti_type == NIFTI_FTYPE_NIFTI2_1 ? 544 : 352;
+  return image->iname_offset >= least ||
+         fail_file(error, "%s says that its numbers begin within its header (vox_offset is below %d); it is damaged: fetch or write it again",
+                   path, least);
+}
+
 static bool unpack_image(const nifti_image *image, const struct probe_unpacking *of, struct error *error) {
   struct unpacking unpacking = {.file = NULL};
   enum array_type type;
@@ -128,7 +136,7 @@ static bool unpack_image(const nifti_image *image, const struct probe_unpacking 
   if (!type_of(image->datatype, &type))
     return fail_file(error, "%s holds numbers of type %s; real, complex and whole numbers are read", of->path,
                      nifti_datatype_string(image->datatype));
-  if (!read_sizes(image, of->path, type, size, error)) return false;
+  if (!check_offset(image, of->path, error) || !read_sizes(image, of->path, type, size, error)) return false;
   for (int i = 0; i < image->ndim; i++) count *= size[i];
   if (!unpacking_begin(&unpacking, of, type >= ARRAY_C64, (int)image->ndim, size, error)) return false;
   gzFile from = gzopen(of->path, "rbe");

@@ -98,7 +98,8 @@ bool array_open_npy(struct array *array, const char *path, struct error *error) 
   char header[HEADER_MOST] = "", word[24];
   if (!array_open_file(array, path, error) || !read_header(array, header, error)) return false;
   const char *order = value_of(header, "fortran_order"), *type = value_of(header, "descr");
-  if (!order || !read_shape(array, value_of(header, "shape")))
+  bool said = order && (!strncmp(order, "True", 4) || !strncmp(order, "False", 5));
+  if (!said || !read_shape(array, value_of(header, "shape")))
     return fail_file(error,
                      "%s has a header that is no array's of at most %d axes (%.100s); write it by numpy.save",
                      path, AXES_MOST, header);

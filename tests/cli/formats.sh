@@ -32,6 +32,9 @@ if has "$formats/image.nii.gz"; then
   says out 'images of 3 slices, 6x5'
   run "a file itself" "$l2sr" inspect "$formats/image.nii.gz"
   says out 'file holds           [5, 6, 3] float32 as w,h,s, image'
+  gzip -dc "$formats/image.nii.gz" >inside.nii
+  printf '\0\0\0\0' | dd of=inside.nii bs=1 seek=108 conv=notrunc status=none
+  refuse 1 'inside.nii says that its numbers begin within its header (vox_offset is below 352)' import inside.nii --output data
 else
   echo "did not run: NIfTI files (the program was built without libnifti2)"
   refuse 1 'install the package libnifti2-dev' import "$formats/image.nii.gz" --output data
