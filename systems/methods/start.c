@@ -23,10 +23,13 @@ bool start_trains(const struct options *options) {
 
 /* Stages after the first take its reconstructor; where they alternate they train it. */
 bool start_check_method(const struct method *method, const struct options *options, struct error *error) {
-  char wanted[64];
   bool trains = !method->stages[1] || method->alternates;
-  snprintf(wanted, sizeof wanted, "train.method %s trains", method->name);
-  if (trains) return reconstruction_check_network(options, wanted, error);
+  if (trains)
+    return reconstruction_trains(options) ||
+           fail_usage(error,
+                      "reconstruct.method is %s, which has no network, and train.method %s trains one; set reconstruct.method to "
+                      "auto, or, for `l2sr sweep` to score its weights, train.method to reconstructor",
+                      reconstruction_chosen(options, true)->name, method->name);
   if (*options->train.start) return reconstruction_check_network(options, "train.start starts", error);
   return !start_checkpoint(options) ||
          reconstruction_check_network(

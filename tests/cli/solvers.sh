@@ -52,7 +52,7 @@ run "a mask" "$l2sr" train scene $lines --output mask --set train.method=lbcs --
 printf 'no checkpoint\n' >unet.h5
 refuse 2 'reconstruct.method is tv, which has no network, and evaluate.reconstructor names one' evaluate scene \
   --reconstructor unet.h5 --set reconstruct.method=tv
-refuse 2 'reconstruct.method is wavelet, which has no network, and train.method l2sr trains one' train scene --quiet \
+refuse 2 'reconstruct.method is wavelet, which has no network, and train.method l2sr trains one; set reconstruct.method to auto, or, for `l2sr sweep` to score' train scene --quiet \
   --output none --set train.method=l2sr --set reconstruct.method=wavelet
 refuse 2 'reconstruct.method is tv, which has no network, and learn.reconstructor names one' train scene --quiet \
   --output none --set reconstruct.method=tv --set learn.reconstructor=unet.h5
