@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 double trainer_epochs(const struct training *training) {
@@ -477,10 +478,30 @@ static bool read_state(struct store *store, void *context, struct error *error) 
   return true;
 }
 
+/* Checkpoints among volumes would count as some of them: `--resume` would find other data. */
+static bool check_apart(const char *folder, const struct dataset *dataset, struct error *error) {
+  struct stat ours, theirs;
+  char place[PART_PLACE];
+  if (stat(folder, &ours)) return true;
+  for (size_t v = 0; v < dataset->volume_count; v++) {
+    const char *path = dataset->volumes[v].path, *slash = strrchr(path, '/');
+    snprintf(place, sizeof place, "%.*s", slash ? (int)(slash + 1 - path) : 1, slash ? path : ".");
+    if (!stat(place, &theirs) && theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev)
+      return fail_usage(error,
+                        "train.output is %s, the folder of the training's volumes (%s), among which its checkpoints would count; "
+                        "choose another train.output",
+                        folder, path);
+  }
+  return true;
+}
+
 bool trainer_open_files(struct training *training, struct error *error) {
   const struct training_config *config = &training->config;
   struct run_files *run = &training->run;
   if (!config->folder) return true;
+  if (!check_apart(config->folder, &training->train.dataset, error) ||
+      !check_apart(config->folder, &training->validation.dataset, error))
+    return false;
   if (ranks_number(training->device->ranks)) return run_follow(run, config->resume, read_state, training, error);
   if (!run_open(run, config->resume, read_state, training, error)) return false;
   const char *best = run_path(run, "best.h5");

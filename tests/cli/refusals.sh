@@ -732,4 +732,6 @@ for at in cut 'cut/results.h5.*.part' cut/results.h5; do
   rm -r cut
 done
 
+run "volumes in one folder" "$l2sr" phantom flat --train 1 --val 0 --test 0 --slices 2 --size 32 --rows 64 --columns 38
+refuse 2 'train.output is flat/train, the folder of the training' train quickstart_train --data flat/train --set data.size=32 --set train.epochs=1 --output flat/train
 finish
