@@ -24,15 +24,11 @@ struct import {
 
 /* The name of the volume: the file's without its ending. */
 static const char *stem_of(struct arena *arena, const char *path) {
-  static const char *const endings[] = {".nii.gz", ".nii", ".npy", ".cfl", ".mat", ".h5"};
-  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *point = strrchr(name, '.');
   size_t length = strlen(name);
-  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-    size_t end = strlen(endings[i]);
-    if (length > end && !strcasecmp(name + length - end, endings[i]))
-      return arena_text(arena, "%.*s", (int)(length - end), name);
-  }
-  return name;
+  bool packed = length > 7 && !strcasecmp(name + length - 7, ".nii.gz");
+  size_t stem = packed ? length - 7 : point && point > name ? (size_t)(point - name) : length;
+  return arena_text(arena, "%.*s", (int)stem, name);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
