@@ -572,6 +572,7 @@ refuse 1 'held is in use: another program writes there; wait for its end, or nam
   evaluate scene --output held
 tried=$((tried + 1))
 [ ! -s out ] || complain "$what: it was evaluated"
+refuse 1 'held is in use: another program writes there' sweep scene --output held --set train.rate=0.1,0.2
 l2sr=$real
 good evaluate scene --output held
 

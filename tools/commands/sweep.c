@@ -17,6 +17,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { VALUES_MOST = 256, COMBINATIONS_MOST = 1000, NAME_MOST = 200 };
 
@@ -436,12 +437,12 @@ static bool open_table(const struct call *call, const struct sweep *sweep, struc
           "--output",
           path);
   }
-  return folder_make(folder, error) && file_create(file, path, error);
+  return file_create(file, path, error);
 }
 
 /* ---- the command --------------------------------------------------------------------------------------- */
 
-static bool work(struct call *call, struct device *device, struct error *error) {
+static bool work_there(struct call *call, struct device *device, struct error *error) {
   struct sweep *sweep = call->own;
   struct text_file file;
   if (!open_table(call, sweep, &file, error)) return false;
@@ -455,6 +456,16 @@ static bool work(struct call *call, struct device *device, struct error *error) 
     print_text(sweep);
   write_table(file.file, sweep);
   return file_commit(&file, error);
+}
+
+/* Of two sweeps in a folder each would find trainings of the other's in use, and one table would be lost. */
+static bool work(struct call *call, struct device *device, struct error *error) {
+  const char *folder = call->options.train.output;
+  int held;
+  if (!folder_make(folder, error) || !folder_hold(folder, &held, error)) return false;
+  bool good = work_there(call, device, error);
+  if (held >= 0) close(held);
+  return good;
 }
 
 static bool run_sweep(struct call *call, struct error *error) {
