@@ -476,6 +476,13 @@ static void test_memory_refusal(void **state) {
   assert_holds(error.text, "MiB to train on 500 images");
   assert_holds(error.text, text);
   graph_close(bench.graph);
+  small.facts.memory = 1;
+  graph_open(&bench.graph);
+  small_net(bench.graph, graph_input(bench.graph, "input", 1, HEIGHT, WIDTH));
+  assert_false(graph_plan(bench.graph, &plan, &error));
+  assert_holds(error.text, "not one would fit: make the network or its images smaller");
+  graph_close(bench.graph);
+  small.facts.memory = 8 << 20;
   open_graph(&bench, NULL, fits, true);
   close_bench(&bench);
 }

@@ -195,19 +195,18 @@ static bool refuse_batch(struct graph *graph, const struct graph_setup *setup, s
   size_t left = device->facts.memory - device->bytes;
   size_t room = graph_batch_within(graph, left, setup->train, setup->input_gradient);
   double mebi = 0x1p-20;
+  char help[96] = "not one would fit: make the network or its images smaller";
+  if (room) snprintf(help, sizeof help, "%zu image%s would fit: ask for a smaller batch", room, plural(room));
   if (need > SIZE_MAX / 2)
     return fail_memory(
         error,
-        "the network's largest activation for %zu image%s exceeds one allocation of %s (%.1f MiB); "
-        "%zu image%s would fit: ask for a smaller batch",
-        setup->batch, plural(setup->batch), device->facts.name, (double)graph->largest * mebi, room,
-        plural(room));
+        "the network's largest activation for %zu image%s exceeds one allocation of %s (%.1f MiB); %s",
+        setup->batch, plural(setup->batch), device->facts.name, (double)graph->largest * mebi, help);
   return fail_memory(
       error,
-      "the network needs %.1f MiB %s %zu image%s, %s has %.1f MiB left; %zu image%s would fit: ask "
-      "for a smaller batch",
+      "the network needs %.1f MiB %s %zu image%s, %s has %.1f MiB left; %s",
       (double)need * mebi, setup->train ? "to train on" : "for", setup->batch, plural(setup->batch),
-      device->facts.name, (double)left * mebi, room, plural(room));
+      device->facts.name, (double)left * mebi, help);
 }
 
 static bool part(cl_mem whole, size_t offset, size_t bytes, cl_mem *out, struct error *error) {
