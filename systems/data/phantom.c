@@ -713,19 +713,34 @@ static bool is_alike(const struct volume *volume, struct store *store) {
          target.rank == 3 && target.size[1] == volume->grid.height && target.size[2] == volume->grid.width;
 }
 
+static const char *volume_path(const char *folder, uint32_t split, uint32_t number, char path[4096]) {
+  snprintf(path, 4096, "%s/%s/file%u.h5", folder, split_names[split], FIRST_FILE + SPLITS * number + split);
+  return path;
+}
+
+/* Those of an earlier call that are not replaced stay, and would be taken for this one's. */
+static void warn_left(const char *folder, uint32_t split, uint32_t count) {
+  char path[4096];
+  uint32_t left = 0;
+  while (file_is_there(volume_path(folder, split, count + left, path))) left++;
+  if (count && left)
+    log_warning("%s/%s has %u more volume%s of an earlier call, which stay%s: remove what is not wanted, or name another folder", folder,
+                split_names[split], left, left > 1 ? "s" : "", left > 1 ? "" : "s");
+}
+
 /* The first volume that is not replaced is of an earlier call: a folder has volumes of one size. */
 static bool check_left(const struct volume *volume, const char *folder, const uint32_t counts[SPLITS], struct error *error) {
   struct error unread;
   struct store *store;
   char path[4096];
   for (uint32_t split = 0; split < SPLITS; split++) {
-    snprintf(path, sizeof path, "%s/%s/file%u.h5", folder, split_names[split], FIRST_FILE + SPLITS * counts[split] + split);
-    if (!file_is_there(path) || !store_open(&store, path, &unread)) continue;
+    if (!file_is_there(volume_path(folder, split, counts[split], path)) || !store_open(&store, path, &unread)) continue;
     bool alike = is_alike(volume, store);
     store_close(store);
     if (!alike)
       return fail(error, "%s is there already, with k-space or images of another size or of other coils; name another folder, or remove that "
                   "one", path);
+    warn_left(folder, split, counts[split]);
   }
   return true;
 }

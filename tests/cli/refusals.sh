@@ -546,6 +546,8 @@ refuse 1 'cannot make folder file/below: Not a directory; name another place for
 refuse 1 'file' phantom file --train 1
 refuse 1 'data/test/file1000006.h5 is there already, with k-space or images of another size' phantom data --train 1 --val 0 --test 1 --slices 3 \
   --size 40 --rows 80 --columns 46
+good phantom data --train 1 --val 0 --test 1 --slices 3 --size 40 --rows 80 --columns 44
+says err 'data/test has 1 more volume of an earlier call, which stays: remove what is not wanted'
 tried=$((tried + 1))
 [ "$(cat file)" = kept ] || complain 'a file in place of the output folder was changed'
 mkdir -p taken/results.h5 halfway/slices.csv
