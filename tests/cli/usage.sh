@@ -56,6 +56,14 @@ for topic in components kernels systems networks reconstructors samplers options
   if [ ! -s out ] || grep -qv '^{".*}$' out; then complain "$what: not one JSON object a line"; fi
 done
 
+# as many flags as a suite gives that extends a whole scene
+set --
+while [ $# -lt 600 ]; do set -- "$@" --set world.seed=$#; done
+expect 0 describe components "$@"
+while [ $# -lt 2050 ]; do set -- "$@" --set world.seed=$#; done
+expect 2 describe components "$@"
+says err 'more than 1024 flags; put the options into a scene file'
+
 # ---- wrong usage ---------------------------------------------------------------------------------------
 
 expect 2 comparee
