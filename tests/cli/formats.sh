@@ -17,6 +17,7 @@ says out '33 acquisitions of raw data: 30 lines, 1 of noise (dataset noise: coil
 says out 'readout oversampling removed (12 to 6)'
 says out 'data/raw.h5: kspace of 3 slices, 2 coils, 6x5'
 says err 'go up to 1.181e+04, and PSNR clamps reconstructions to 10'
+refuse 1 'and volumes hold magnitudes of up to 1e+15; import with --factor 8.47e-05 ' import "$formats/raw.h5" --factor 1e12 --output huge
 run "raw data of another scale" "$l2sr" import "$formats/raw.h5" --factor 8.47e-05 --output scaled
 tried=$((tried + 1))
 [ ! -s err ] || complain "an image of a peak of 1 is warned of"
