@@ -289,13 +289,14 @@ void level_find_prepare(struct host_args *args, struct random *random) {
 void level_widen_prepare(struct host_args *args, struct random *random) {
   args->value[2].u = some_pixels(args, random);
   for (size_t i = 0; i < args->rows; i++) ((float *)args->out[1])[i] = 1500 * (float)random_uniform(random);
-  for (size_t i = 0; random_u32(random) % 4 == 0 && i < args->height * args->width; i++)
-    ((float *)args->in[0])[i] = 0;
+  bool zero = random_u32(random) % 4 == 0;
+  for (size_t i = 0; zero && i < args->height * args->width; i++) ((float *)args->in[0])[i] = 0;
 }
 
-/* Shards of one strip, which the last one does not fill. */
+/* Shards of one strip or several, of which the last one may be short. */
 void level_apply_prepare(struct host_args *args, struct random *random) {
-  uint32_t each = 8 - random_u32(random) % 8, all = each * (uint32_t)args->rows;
+  uint32_t strips = some_divisor(args->rows, random), each = some_values(random, strips);
+  uint32_t all = each * (uint32_t)(args->rows / strips);
   args->value[2].u = random_u32(random) % 8;
   args->value[3].u = all - random_u32(random) % each;
   args->value[4].u = each;
