@@ -111,16 +111,23 @@ bool report_add(struct report *report, const char *path, struct error *error) {
 
 /* ---- names --------------------------------------------------------------------------------------------- */
 
-/* The folder of a file, or the one so many levels above it; NULL: there is none. */
-static const char *folder_above(struct arena *arena, const char *path, size_t level) {
-  char *folder = arena_text(arena, "%s", path), *slash = NULL;
-  for (size_t i = 0; i <= level; i++) {
-    slash = strrchr(folder, '/');
-    if (!slash) return NULL;
-    *slash = 0;
-  }
-  slash = strrchr(folder, '/');
-  return slash ? slash + 1 : folder;
+/* The name of a file's folder, or of the one so many levels above it, which ends where a slash does; NULL: there is none. */
+static const char *folder_above(const char *path, size_t level, size_t *length) {
+  const char *end = path + strlen(path);
+  for (size_t i = 0; i <= level; i++)
+    do
+      if (end == path) return NULL;
+    while (*--end != '/');
+  const char *start = end;
+  while (start > path && start[-1] != '/') start--;
+  *length = (size_t)(end - start);
+  return start;
+}
+
+static bool have_other_folders(const struct report_run *a, const struct report_run *b, size_t level) {
+  size_t length_a, length_b;
+  const char *of_a = folder_above(a->path, level, &length_a), *of_b = folder_above(b->path, level, &length_b);
+  return of_a && of_b && (length_a != length_b || memcmp(of_a, of_b, length_a));
 }
 
 static bool collide(const struct report_run *a, const struct report_run *b) {
@@ -130,17 +137,14 @@ static bool collide(const struct report_run *a, const struct report_run *b) {
 /* What tells results of one name apart: the name of the nearest folder that differs among all that collide, as `seed_1` of
  * random/seed_1/results; the whole path where there is no such folder. */
 static const char *suffix_of(const struct report *report, const struct report_run *run) {
-  struct arena *arena = report->arena;
-  for (size_t level = 0; folder_above(arena, run->path, level); level++) {
+  const char *folder;
+  size_t length;
+  for (size_t level = 0; (folder = folder_above(run->path, level, &length)); level++) {
     bool differ = true;
     for (size_t i = 0; differ && i < report->runs; i++)
-      for (size_t j = 0; differ && j < i; j++) {
-        const struct report_run *a = &report->run[i], *b = &report->run[j];
-        if (strcmp(a->base, run->base) || !collide(a, b)) continue;
-        const char *of_a = folder_above(arena, a->path, level), *of_b = folder_above(arena, b->path, level);
-        differ = of_a && of_b && strcmp(of_a, of_b);
-      }
-    if (differ) return folder_above(arena, run->path, level);
+      for (size_t j = 0; differ && j < i && !strcmp(report->run[i].base, run->base); j++)
+        differ = !collide(&report->run[i], &report->run[j]) || have_other_folders(&report->run[i], &report->run[j], level);
+    if (differ) return arena_text(report->arena, "%.*s", (int)length, folder);
   }
   return run->path;
 }
@@ -151,8 +155,8 @@ static void tell_apart(struct report *report) {
     struct report_run *run = &report->run[r];
     bool clash = false;
     for (size_t i = 0; i < report->runs; i++)
-      for (size_t j = 0; j < i; j++)
-        clash |= !strcmp(report->run[i].base, run->base) && collide(&report->run[i], &report->run[j]);
+      for (size_t j = 0; !clash && j < i && !strcmp(report->run[i].base, run->base); j++)
+        clash = collide(&report->run[i], &report->run[j]);
     if (clash) run->method = arena_text(report->arena, "%s (%s)", run->base, suffix_of(report, run));
   }
 }
