@@ -287,7 +287,7 @@ def time_ways(args, bench, unit, open_way):
                 print(f"left out after {args.seconds} s: {describe_way(way)}, {precision}", file=sys.stderr, flush=True)
                 continue
             try:
-                if hasattr(torch, "compile"):
+                if hasattr(torch, "compiler"):  # since 2.1
                     torch.compiler.reset()
                 for work, run, count in open_way(way, precision):
                     seconds = median_seconds(run, device)
@@ -300,6 +300,8 @@ def time_ways(args, bench, unit, open_way):
             except Exception as error:  # a compiler that is missing, a mode that this version refuses
                 text = str(error).strip().splitlines() or [type(error).__name__]
                 print(f"failed: {describe_way(way)}, {precision}: {text[0][:200]}", file=sys.stderr, flush=True)
+    if not best:
+        sys.exit("bench_peers.py: no way was timed")
     for row in best.values():
         tell_row(args, {**row, "best": True}, unit)
 
