@@ -66,8 +66,8 @@ bool file_try(const char *path, struct error *error);
  * first. A step that fails removes what was written. */
 bool file_finish(struct text_file *file, struct error *error);
 bool file_take_place(struct text_file *file, struct error *error);
-/* For whoever sees a write fail: errno is still the reason of it, which a later step would not know. Removes what was written, and
- * returns false. */
+/* For whoever sees a write fail: errno is still the reason of it, which a later step would not know. Removes what was
+ * written, and returns false. */
 bool file_refuse(struct text_file *file, struct error *error);
 void file_abandon(struct text_file *file); /* removes what was written; nothing, where it is not unfinished */
 /* Opens a file to read. NULL: refused; a pipe or a device, which may have no end, is refused too. */

@@ -124,7 +124,9 @@ static bool copy_numbers(gzFile from, FILE *to, const nifti_image *image, enum a
 static bool check_offset(const nifti_image *image, const char *path, struct error *error) {
   int least = image->nifti_type == NIFTI_FTYPE_NIFTI2_1 ? 544 : 352;
   return image->iname_offset >= least ||
-         fail_file(error, "%s says that its numbers begin within its header (vox_offset is below %d); it is damaged: fetch or write it again",
+         fail_file(error,
+                   "%s says that its numbers begin within its header (vox_offset is below %d); it is damaged: fetch or write "
+                   "it again",
                    path, least);
 }
 
