@@ -451,19 +451,6 @@ static void broken_headers_are_named(void **state) {
   } cases[] = {{"a.npy", "\223NUMPY\1\1\100\1{'descr'", "was cut in its header"},
                {"b.npy", "NUMPY of old", "is no numpy array"},
                {"c.npy", "\223NUMPY\4\1\100\1{'descr'", "is of version 4"}};
-  static const struct {
-    const char *dictionary, *refusal;
-  } numpy[] = {
-      {"{'descr': '<c8', 'fortran_order': False, 'shape': (99999999, 99999999, 99999999, 99999999), }",
-       "is shorter than its header says"},
-      {"{'descr': '<c8', 'fortran_order': False, 'shape': (0, 8, 8), }", "holds an array of no numbers"},
-      {"{'descr': '|O', 'fortran_order': False, 'shape': (8, 8), }", "holds entries of type objects of Python"},
-      {"{'fortran_order': False, 'shape': (8, 8), 'descr': '", "holds entries of type ;"},
-      {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (8, 8), }", "holds entries of type records (several fields);"},
-      {"{'descr': '<f4', 'shape': (8, 8), }", "has a header that is no array's"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (8, -8), }", "has a header that is no array's"},
-      {"{'descr': '<f4', 'fortran_order': Frue, 'shape': (8, 8), }", "has a header that is no array's"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (64,), }", "it is no image"}};
   (void)state;
   for (size_t i = 0; i < 3; i++) {
     support_write(support_path(&folder, cases[i].name), cases[i].text, strlen(cases[i].text));
@@ -478,12 +465,29 @@ static void broken_headers_are_named(void **state) {
   assert_holds(error.text, "is no header of a BART array");
   support_write_text(support_path(&folder, "d.hdr"), "# Dimensions\n8 8\n");
   expect_refused(support_path(&folder, "d.cfl"), "is shorter than its header says");
-  for (size_t i = 0; i < sizeof numpy / sizeof *numpy; i++) {
+}
+
+static void broken_dictionaries_of_numpy_are_named(void **state) {
+  static const struct {
+    const char *dictionary, *refusal;
+  } cases[] = {
+      {"{'descr': '<c8', 'fortran_order': False, 'shape': (99999999, 99999999, 99999999, 99999999), }",
+       "is shorter than its header says"},
+      {"{'descr': '<c8', 'fortran_order': False, 'shape': (0, 8, 8), }", "holds an array of no numbers"},
+      {"{'descr': '|O', 'fortran_order': False, 'shape': (8, 8), }", "holds entries of type objects of Python"},
+      {"{'fortran_order': False, 'shape': (8, 8), 'descr': '", "holds entries of type ;"},
+      {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (8, 8), }", "holds entries of type records (several fields);"},
+      {"{'descr': '<f4', 'shape': (8, 8), }", "has a header that is no array's"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (8, -8), }", "has a header that is no array's"},
+      {"{'descr': '<f4', 'fortran_order': Frue, 'shape': (8, 8), }", "has a header that is no array's"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (64,), }", "it is no image"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char bytes[400] = "\223NUMPY\1";
-    bytes[8] = (char)strlen(numpy[i].dictionary);
-    strcpy(bytes + 10, numpy[i].dictionary);
+    bytes[8] = (char)strlen(cases[i].dictionary);
+    strcpy(bytes + 10, cases[i].dictionary);
     support_write(support_path(&folder, "a.npy"), bytes, sizeof bytes);
-    expect_refused(support_path(&folder, "a.npy"), numpy[i].refusal);
+    expect_refused(support_path(&folder, "a.npy"), cases[i].refusal);
   }
 }
 
@@ -606,6 +610,7 @@ int main(void) {
                                      TEST(doubts_say_what_to_do),
                                      TEST(files_that_grow_are_refused),
                                      TEST(broken_headers_are_named),
+                                     TEST(broken_dictionaries_of_numpy_are_named),
                                      TEST(files_are_unpacked_where_it_is_said),
                                      TEST(files_are_unpacked_once),
                                      TEST(names_are_no_patterns),
