@@ -274,7 +274,7 @@ def check_norm(device):
     assert error < 1e-4, f"the norm that is written out is wrong by {error}"
 
 
-def time_ways(args, bench, unit, open_way):
+def time_ways(args, bench, unit, facts, open_way):
     """Times every way in every precision, and names the best of each work. open_way(way, precision) returns rows of work, what
     runs it and how many it does. A way that fails is told, and one that would begin after --seconds is left out."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -292,7 +292,7 @@ def time_ways(args, bench, unit, open_way):
                 for work, run, count in open_way(way, precision):
                     seconds = median_seconds(run, device)
                     row = {"peer": f"PyTorch {torch.__version__}", "way": describe_way(way), "bench": bench, "work": work,
-                           "precision": precision, "device": name, "size": args.size, "batch": args.batch,
+                           "precision": precision, "device": name, "size": args.size, "batch": args.batch, **facts,
                            unit: count / seconds, "milliseconds": 1e3 * seconds}
                     tell_row(args, row, unit)
                     if (work, precision) not in best or row[unit] > best[work, precision][unit]:
@@ -341,7 +341,7 @@ def network(args):
         runs = {"forward": forward, "train": train}
         return [(work, runs[work], args.batch) for work in words_of("works", args.works, runs)]
 
-    time_ways(args, "network", "images_per_second", open_way)
+    time_ways(args, "network", "images_per_second", {"channels": args.channels}, open_way)
 
 
 # ---- the variational network --------------------------------------------------------------------------------------
@@ -565,7 +565,7 @@ def a2c(args):
             works.append(("l2s", lambda: l2s_iteration(data, fast, fast_unet, optimiser, args, half, device), 28 * args.envs))
         return works
 
-    time_ways(args, "a2c", "per_second", open_way)
+    time_ways(args, "a2c", "per_second", {"envs": args.envs}, open_way)
 
 
 def reconstruct(data, unet, rows, mask, batch):
