@@ -13,11 +13,17 @@ cd "$dir" || exit 1
 failed=0
 tried=0
 
+# show FILE: how it begins and ends
+show() {
+  sed "s/^/  $1: /" "$1" | head -n 20 >&2
+  tail -n +21 "$1" | tail -n 20 | sed "s/^/  $1, its end: /" >&2
+}
+
 complain() {
   failed=$((failed + 1))
   echo "FAILED: $1" >&2
-  sed 's/^/  out: /' out | head -n 20 >&2
-  sed 's/^/  err: /' err | head -n 20 >&2
+  show out
+  show err
 }
 
 # says FILE TEXT: the last run wrote TEXT to out or err
