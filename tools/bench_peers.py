@@ -18,7 +18,7 @@ or compiled, with CUDA graphs, max-autotune; InstanceNorm2d or the same written 
 memory. Every way is timed, one that fails is told, and the best of each work and precision is named at the end. a2c: the
 policy by the same ways, forward and a training step (A2C loss, clipping,
 RMSprop) on --batch observations, and whole iterations of L2S: 28 steps of --envs scans, the terminal U-Net and SSIM,
-the update in micro-batches of --batch. pgmri: an update of PG-MRI on --envs scans of 28 steps, 8 of a slice: a
+the update in micro-batches of --batch (not with CUDA graphs). pgmri: an update of PG-MRI on --envs scans of 28 steps, 8 of a slice: a
 reconstruction and its SSIM before every step and after the last, the policy on it, returns of gamma 0.9 beside the mean
 of a slice's scans, Adam. varnet: the variational network on --batch slices of --coils coils, forward and a training step; compiled are its
 U-Nets, what stands between them is complex. train-unet: the protocol's reconstructor training on real files. Needs PyTorch (train-unet also h5py); nothing of l2sr does.
@@ -258,8 +258,9 @@ def ways_of(args):
     norms, layouts = words_of("norms", args.norms, NORMS), words_of("layouts", args.layouts, ("first", "last"))
     if not hasattr(torch, "compile"):  # before 2.0
         kinds = [kind for kind in kinds if kind == "eager"] or ["eager"]
-    if not torch.cuda.is_available():
-        kinds = [kind for kind in kinds if kind != "graphs"] or ["eager"]
+    if not torch.cuda.is_available() and "graphs" in kinds:
+        print("left out: graphs, for there is no CUDA", file=sys.stderr)
+        kinds = [kind for kind in kinds if kind != "graphs"]
     return [(kind, norm, layout) for kind in kinds for norm in norms for layout in layouts]
 
 
@@ -561,7 +562,9 @@ def a2c(args):
 
         works = [("forward", forward, args.batch), ("train", train, args.batch)]
         # gradients of several passes are added up in memory that a CUDA graph's next run takes
-        if args.envs and not isinstance(fast, Graphs):
+        if args.envs and isinstance(fast, Graphs):
+            print(f"left out: {describe_way(way)}, {precision}, l2s: its passes share the memory of CUDA graphs", file=sys.stderr)
+        elif args.envs:
             works.append(("l2s", lambda: l2s_iteration(data, fast, fast_unet, optimiser, args, half, device), 28 * args.envs))
         return works
 

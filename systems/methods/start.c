@@ -24,12 +24,13 @@ bool start_trains(const struct options *options) {
 /* Stages after the first take its reconstructor; where they alternate they train it. */
 bool start_check_method(const struct method *method, const struct options *options, struct error *error) {
   bool trains = !method->stages[1] || method->alternates;
+  bool alone = method->stages[0] == &task_reconstructor && !method->stages[1];
   if (trains)
     return reconstruction_trains(options) ||
-           fail_usage(error,
-                      "reconstruct.method is %s, which has no network, and train.method %s trains one; set reconstruct.method to "
-                      "auto, or, for `l2sr sweep` to score its weights, train.method to reconstructor",
-                      reconstruction_chosen(options, true)->name, method->name);
+           fail_usage(error, "reconstruct.method is %s, which has no network, and train.method %s trains one; %s",
+                      reconstruction_chosen(options, true)->name, method->name,
+                      alone ? "evaluate it as it is, score its weights by `l2sr sweep`, or set reconstruct.method to auto"
+                            : "set reconstruct.method to auto, or, for `l2sr sweep` to score its weights, train.method to reconstructor");
   if (*options->train.start) return reconstruction_check_network(options, "train.start starts", error);
   return !start_checkpoint(options) ||
          reconstruction_check_network(

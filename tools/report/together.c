@@ -239,7 +239,7 @@ static bool put_totals(struct report_page *page, const char **name, struct error
       bytes = fmax(bytes, training->stage[s].bytes);
     }
     tabular_text(&table, t, 0, name[t]);
-    tabular_text(&table, t, 1, training->method);
+    if (*training->method) tabular_text(&table, t, 1, training->method);
     tabular_number(&table, t, 2, (double)training->stages, 0);
     if (seconds > 0) tabular_number(&table, t, 3, seconds, 1);
     if (bytes > 0) tabular_number(&table, t, 4, bytes / 0x1p20, 1);
