@@ -9,7 +9,6 @@
 #include "systems/sampling/geometry.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <string.h>
 
 /* Of 8 lines, maps are wrong by .05 in the median, of 12 by .02 (angle to those of 24). */
@@ -187,17 +186,6 @@ static void crop_maps(const struct volume *volume, const struct scan_shape *shap
   }
 }
 
-/* Once a process: ESPIRiT leaves slices without a signal dark, in many volumes. */
-static void warn_dark(const struct volume *volume, size_t slice, const float *maps, size_t count) {
-  static atomic_flag said = ATOMIC_FLAG_INIT;
-  size_t dark = 0;
-  while (dark < count && maps[dark] == 0) dark++;
-  if (dark == count && !atomic_flag_test_and_set(&said))
-    log_warning("%s, slice %zu: its sensitivity_maps are 0 everywhere, so that what maps combine or solve is an image of zeros; leave such "
-                "slices out (data.slices), or set coils.maps to prescan. Others like it are not told",
-                volume->path, slice);
-}
-
 bool maps_write(struct world *world, size_t row, const struct volume *volume, size_t slice, const struct options *options,
                 const float *maps, struct error *error) {
   const struct scan_shape shape = scan_shape_of(options);
@@ -210,7 +198,6 @@ bool maps_write(struct world *world, size_t row, const struct volume *volume, si
               fail_file(error, "%s, slice %zu: dataset sensitivity_maps holds values that are not finite; mend them, or set "
                                "coils.maps to prescan",
                         volume->path, slice);
-  if (good) warn_dark(volume, slice, own, finite);
   if (good) world_put(world, &system_load_maps, SLICE_maps, row, 1, own);
   arena_close(arena);
   return good;

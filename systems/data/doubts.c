@@ -24,7 +24,7 @@ struct doubts {
   struct arena *arena;
   struct doubt found[DOUBT_KINDS];
   /* the volume that is being read: */
-  size_t slices, constant;
+  size_t slices, constant, dark; /* constant, dark: slices of one value, and whose maps are 0 */
   double least, largest, sum, square, count; /* statistics of an image's pixels */
   struct axis axis[AXES];
   double signal, kept; /* energy of what images show, and of that inside data.size */
@@ -41,7 +41,7 @@ struct doubts *doubts_open(struct arena *arena) {
 }
 
 void doubts_drop(struct doubts *doubts) {
-  doubts->slices = doubts->constant = 0;
+  doubts->slices = doubts->constant = doubts->dark = 0;
   doubts->least = INFINITY;
   doubts->largest = -INFINITY;
   doubts->sum = doubts->square = doubts->count = doubts->empty = 0;
@@ -147,8 +147,15 @@ static void see_kspace(struct doubts *doubts, const struct volume *volume, const
   doubts->what = what;
 }
 
+static bool are_dark(const struct volume *volume, const float *maps) {
+  size_t count = 2 * volume->map_coils * volume->map_height * volume->map_width, zeros = 0;
+  while (zeros < count && maps[zeros] == 0) zeros++;
+  return zeros == count;
+}
+
 void doubts_see(struct doubts *doubts, const struct volume *volume, const float *slice) {
   doubts->slices++;
+  doubts->dark += volume->map_coils && are_dark(volume, slice + volume_sample_floats(volume));
   if (volume->from_kspace)
     see_kspace(doubts, volume, slice);
   else
@@ -259,6 +266,15 @@ static const char *tell_crop(const struct doubts *doubts, const struct volume *v
       volume->image_width, shape->height, shape->width, advise_crop(doubts, volume));
 }
 
+/* ESPIRiT leaves slices without a signal dark; a volume that is dark is another's, or was never written. */
+static const char *tell_maps(const struct doubts *doubts, const struct volume *volume) {
+  if (!doubts->dark || doubts->dark < doubts->slices) return NULL;
+  return arena_text(doubts->arena,
+                    "the sensitivity_maps in %s are 0 everywhere, and images that they combine or solve would be so; write them again, "
+                    "or set coils.maps to prescan",
+                    volume->path);
+}
+
 /* What the scene says in words is no doubt. */
 static bool is_meant(enum doubt_kind kind, const struct options *options) {
   return (kind == DOUBT_CONSTANT && options->data.exclude_constant) ||
@@ -270,7 +286,7 @@ bool doubts_end(struct doubts *doubts, const struct volume *volume, const struct
   static const char *(*const tell[DOUBT_KINDS])(const struct doubts *, const struct volume *) = {
       [DOUBT_EMPTY] = tell_empty,       [DOUBT_CORNER] = tell_corner,     [DOUBT_EDGES] = tell_edges,
       [DOUBT_NEGATIVE] = tell_negative, [DOUBT_CONSTANT] = tell_constant, [DOUBT_MAX] = tell_max,
-      [DOUBT_CROP] = tell_crop};
+      [DOUBT_CROP] = tell_crop,         [DOUBT_MAPS] = tell_maps};
   bool good = true;
   for (int kind = 0; good && doubts->slices && kind < DOUBT_KINDS; kind++) {
     struct doubt *doubt = &doubts->found[kind];

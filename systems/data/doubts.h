@@ -14,6 +14,7 @@ enum doubt_kind {
   DOUBT_CONSTANT, /* volumes whose slices have no contrast */
   DOUBT_MAX,      /* attribute max is not the largest pixel */
   DOUBT_CROP,     /* images of which data.size cuts away what they show */
+  DOUBT_MAPS,     /* coil sensitivities that are 0 in all slices */
   DOUBT_KINDS
 };
 
