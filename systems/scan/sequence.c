@@ -63,9 +63,9 @@ void tau_encode(struct tau *tau, struct world *world, struct arg slices, size_t 
 
 /* ---- parts --------------------------------------------------------------------------------------------- */
 
-/* Values or gradients of a node, of so many images. */
-static void copy_rows(const struct tau *tau, tensor node, cl_mem from, cl_mem to, size_t images) {
-  device_copy(tau->device, from, 0, to, 0, sizeof(float) * images * graph_values(tau->graph, node));
+/* Bytes of what a node has of so many images, values or gradients. */
+static size_t row_bytes(const struct tau *tau, tensor node, size_t images) {
+  return sizeof(float) * images * graph_values(tau->graph, node);
 }
 
 /* The end of a part becomes the input of the reconstructor's pass of that number; where nothing is trained,
@@ -73,11 +73,13 @@ static void copy_rows(const struct tau *tau, tensor node, cl_mem from, cl_mem to
 static void pass_on(struct tau *tau, uint32_t part, size_t images) {
   const struct graph *graph = tau->graph;
   tensor observed = tau->net.observed[part], kept = tau->net.kept[part];
+  size_t bytes = row_bytes(tau, observed, images);
   watch_touch(&tau->reconstructor->watch, 0, SET(BATCH_input));
   reconstructor_select(tau->reconstructor, tau->train && tau->adaptive ? part : 0);
-  copy_rows(tau, observed, graph_value(graph, observed), tau->reconstructor->input, images);
+  device_copy(tau->device, graph_value(graph, observed), 0, tau->reconstructor->input, 0, bytes);
   if (tau->view == VIEW_COILS)
-    copy_rows(tau, kept, graph_value(graph, kept), reconstructor_inputs(tau->reconstructor).mask, images);
+    device_copy(tau->device, graph_value(graph, kept), 0, reconstructor_inputs(tau->reconstructor).mask, 0,
+                row_bytes(tau, kept, images));
 }
 
 static void select_step(struct tau *tau, uint32_t step) {
@@ -233,9 +235,11 @@ static void run_sample_back(struct world *world, void *context) {
   const struct graph *graph = tau->graph;
   tensor observed = tau->net.observed[steps->step], kept = tau->net.kept[steps->step];
   watch_touch(&tau->reconstructor->watch, SET(BATCH_input_gradient), 0);
-  copy_rows(tau, observed, tau->reconstructor->input_gradient, graph_gradient(graph, observed), images);
+  device_copy(tau->device, tau->reconstructor->input_gradient, 0, graph_gradient(graph, observed), 0,
+              row_bytes(tau, observed, images));
   if (tau->view == VIEW_COILS)
-    copy_rows(tau, kept, reconstructor_inputs(tau->reconstructor).mask_gradient, graph_gradient(graph, kept), images);
+    device_copy(tau->device, reconstructor_inputs(tau->reconstructor).mask_gradient, 0, graph_gradient(graph, kept), 0,
+                row_bytes(tau, kept, images));
   backward_part(tau, steps->step, images);
 }
 
