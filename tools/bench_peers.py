@@ -424,8 +424,7 @@ def varnet(args):
     measured = torch.complex(torch.randn(shape, device=device), torch.randn(shape, device=device)) * mask
     target, one = torch.rand(args.batch, 1, args.size, args.size, device=device), torch.ones(args.batch, device=device)
     for precision in args.precisions.split(","):
-        tf32, half = PRECISIONS[precision]
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+        half = use_precision(precision)
         for kind in args.kinds.split(","):
             model = VarNet(args.cascades).to(device)
             for net in model.modules() if kind == "compiled" else ():
@@ -622,8 +621,7 @@ def pgmri(args):
     torch.backends.cudnn.benchmark = True
     data = prepare(torch.rand(64, args.size, args.size), torch.arange(64), device)
     for precision in args.precisions.split(","):
-        tf32, half = PRECISIONS[precision]
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+        half = use_precision(precision)
         for kind in ("eager", "compiled"):
             model, unet = Policy(args.size).to(device), UNet().to(device)
             if half:

@@ -269,7 +269,7 @@ const char *volume_fault(const float *image, size_t count, bool *constant) {
     *constant &= image[i] == image[0];
   }
   if (!isfinite(sum)) return "values that are not finite";
-  if (largest > 1e15) return "magnitudes above 1e15; rescale the file";
+  if (largest > VOLUME_MAGNITUDE_MOST) return "magnitudes above 1e15; rescale the file";
   double mean = sum / (double)count;
   for (size_t i = 0; i < count; i++) square += (image[i] - mean) * (image[i] - mean);
   if (!*constant && sqrt(square / (double)count) < 1e-9)

@@ -74,6 +74,7 @@ bool volume_check_sizes(const struct volume *volume, struct error *error);
 /* Whose it is: its patient, or its name where it says none. */
 const char *patient_of(const struct volume *volume);
 
+#define VOLUME_MAGNITUDE_MOST 1e15 /* larger ones are a fault, and are not imported */
 /* Why no slice can be made of these pixels ("values that are not finite"), or NULL; *constant: all are equal.
  */
 const char *volume_fault(const float *image, size_t count, bool *constant);

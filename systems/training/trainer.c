@@ -481,11 +481,13 @@ static bool read_state(struct store *store, void *context, struct error *error) 
 /* Checkpoints among volumes would count as some of them: `--resume` would find other data. */
 static bool check_apart(const char *folder, const struct dataset *dataset, struct error *error) {
   struct stat ours, theirs;
-  char place[PART_PLACE];
+  char place[PART_PLACE], before[PART_PLACE] = ""; /* volumes of a folder follow each other */
   if (stat(folder, &ours)) return true;
   for (size_t v = 0; v < dataset->volume_count; v++) {
     const char *path = dataset->volumes[v].path, *slash = strrchr(path, '/');
     snprintf(place, sizeof place, "%.*s", slash ? (int)(slash + 1 - path) : 1, slash ? path : ".");
+    if (!strcmp(place, before)) continue;
+    strcpy(before, place);
     if (!stat(place, &theirs) && theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev)
       return fail_usage(error,
                         "train.output is %s, the folder of the training's volumes (%s), among which its checkpoints would count; "

@@ -133,15 +133,14 @@ static bool find_peak(const struct import *import, double *peak, struct error *e
 }
 
 enum { CLAMPED = 10 /* PSNR clamps reconstructions to it (PROTOCOL 1.9) */ };
-#define PEAK_MOST 1e15 /* readers refuse what is above (volume_fault) */
 
 static bool say_scale(const struct import *import, struct error *error) {
   double peak;
   if (!find_peak(import, &peak, error)) return false;
   double fits = import->options.import.factor / peak;
-  if (peak > PEAK_MOST)
+  if (peak > VOLUME_MAGNITUDE_MOST)
     return fail_file(error, "the images of %s go up to %.4g, and volumes hold magnitudes of up to %g; import with --factor %.3g for a peak of 1",
-                     import->volume.path, peak, PEAK_MOST, fits);
+                     import->volume.path, peak, VOLUME_MAGNITUDE_MOST, fits);
   if (peak > CLAMPED)
     log_warning("the images of %s go up to %.4g, and PSNR clamps reconstructions to %d, as published; import "
                 "with --factor %.3g for a peak of 1, or score by "
