@@ -308,6 +308,7 @@ INLINE void rank_values(__local const float *power, uint count, uint3 rank, __lo
   for (uint i = (uint)get_local_id(0); i < count; i += GROUP) {
     float own = power[i];
     uint below = 0u;
+    FOUR_TURNS
     for (uint k = 0u; k < count; k++) below += power[k] < own || (power[k] == own && k < i);
     if (below == rank.x) found[0] = own;
     if (below == rank.y) found[1] = own;
