@@ -276,6 +276,18 @@ observe_back_direct(__global const uint *restrict slice, __global const uchar *r
     mask_gradient[(size_t)row * WIDTH + (n + WIDTH / 2u) % WIDTH] = total[n];
 }
 
+/* The acquired lines of a coil at a pixel of their row, eight a turn: llvmpipe of Mesa 22.3 ends all loops of a kernel
+ * after 65,535 turns. */
+INLINE float2 direct_sum(__global const float2 *line, __local const ushort *acquired, uint count,
+                         __global const float2 *phase, uint k) {
+  float2 sum = (float2)(0.0f, 0.0f);
+  uint a = 0u;
+  for (; a + 8u <= count; a += 8u)
+    for (uint i = 0u; i < 8u; i++) sum += times(line[acquired[a + i] * HEIGHT], phase[acquired[a + i] * k % WIDTH]);
+  for (; a < count; a++) sum += times(line[acquired[a] * HEIGHT], phase[acquired[a] * k % WIDTH]);
+  return sum;
+}
+
 /* Does direct_rows over the images of `coils` coils. */
 INLINE moments direct_rows_coils(__global const float2 *lines, uint coils, __local const ushort *acquired,
                                  __local const uint *count, __global const float2 *phase, __global real *image) {
@@ -286,8 +298,7 @@ INLINE moments direct_rows_coils(__global const float2 *lines, uint coils, __loc
     float square = 0.0f;
     for (uint coil = 0u; coil < coils; coil++) {
       __global const float2 *own = lines + (size_t)coil * PIXELS;
-      float2 sum = (float2)(0.0f, 0.0f);
-      for (uint a = 0u; a < *count; a++) sum += times(own[acquired[a] * HEIGHT + y], phase[acquired[a] * k % WIDTH]);
+      float2 sum = direct_sum(own + y, acquired, *count, phase, k);
       square += sum.x * sum.x + sum.y * sum.y;
     }
     float value = scale * sqrt(square);
@@ -491,10 +502,11 @@ observe_fft(__global const uint *restrict slice, __global const uchar *restrict 
 
 #else
 
-__kernel void observe_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
-                          __global const float2 *restrict hybrid, __global const float2 *restrict phase,
-                          __global real *restrict magnitude, __global float *restrict magnitude_mean,
-                          __global float *restrict magnitude_std, uint rows) {
+__kernel __attribute__((reqd_work_group_size(FFT_GROUP, 1, 1))) void
+observe_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
+            __global const float2 *restrict hybrid, __global const float2 *restrict phase,
+            __global real *restrict magnitude, __global float *restrict magnitude_mean,
+            __global float *restrict magnitude_std, uint rows) {
   __local float re[BLOCK * PITCH], im[BLOCK * PITCH];
   __local moments scratch[FFT_GROUP];
   __local uchar acquired[WIDTH];
@@ -539,12 +551,13 @@ INLINE void fft_columns(__global const float2 *data, __local const uint *taken, 
   }
 }
 
-__kernel void observe_cells_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
-                                __global const float2 *restrict kspace, __global const uint *restrict cells,
-                                __global const float2 *restrict phase, __global const float2 *restrict column_phase,
-                                __global float2 *work, __global real *restrict magnitude,
-                                __global float *restrict magnitude_mean, __global float *restrict magnitude_std,
-                                uint scans, uint rows) {
+__kernel __attribute__((reqd_work_group_size(FFT_GROUP, 1, 1))) void
+observe_cells_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
+                  __global const float2 *restrict kspace, __global const uint *restrict cells,
+                  __global const float2 *restrict phase, __global const float2 *restrict column_phase,
+                  __global float2 *work, __global real *restrict magnitude,
+                  __global float *restrict magnitude_mean, __global float *restrict magnitude_std, uint scans,
+                  uint rows) {
   __local float re[BLOCK * PITCH], im[BLOCK * PITCH];
   __local moments scratch[FFT_GROUP];
   __local uint taken[CELL_WORDS];
@@ -686,12 +699,13 @@ INLINE moments fft_rows_coils(__global const float2 *lines, uint coils, __local 
   return seen;
 }
 
-__kernel void observe_coils_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
-                                __global const uint *restrict coils, __global const float2 *restrict coil_kspace,
-                                __global const uint *restrict cells, __global const float2 *restrict phase,
-                                __global const float2 *restrict column_phase, __global float2 *work,
-                                __global real *restrict magnitude, __global float *restrict magnitude_mean,
-                                __global float *restrict magnitude_std, uint most, uint scans, uint rows) {
+__kernel __attribute__((reqd_work_group_size(FFT_GROUP, 1, 1))) void
+observe_coils_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
+                  __global const uint *restrict coils, __global const float2 *restrict coil_kspace,
+                  __global const uint *restrict cells, __global const float2 *restrict phase,
+                  __global const float2 *restrict column_phase, __global float2 *work,
+                  __global real *restrict magnitude, __global float *restrict magnitude_mean,
+                  __global float *restrict magnitude_std, uint most, uint scans, uint rows) {
   __local float re[BLOCK * PITCH], im[BLOCK * PITCH];
   __local moments scratch[FFT_GROUP];
   __local uint taken[CELL_WORDS];
@@ -787,13 +801,14 @@ INLINE moments fft_rows_maps(__global const float2 *lines, __global const float2
   return seen;
 }
 
-__kernel void observe_maps_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
-                               __global const uint *restrict coils, __global const float2 *restrict coil_kspace,
-                               __global const float2 *restrict maps, __global const uint *restrict cells,
-                               __global const float2 *restrict phase, __global const float2 *restrict column_phase,
-                               __global float2 *work, __global real *restrict magnitude,
-                               __global float *restrict magnitude_mean, __global float *restrict magnitude_std, uint most,
-                               uint scans, uint rows) {
+__kernel __attribute__((reqd_work_group_size(FFT_GROUP, 1, 1))) void
+observe_maps_fft(__global const uint *restrict slice, __global const uchar *restrict mask,
+                 __global const uint *restrict coils, __global const float2 *restrict coil_kspace,
+                 __global const float2 *restrict maps, __global const uint *restrict cells,
+                 __global const float2 *restrict phase, __global const float2 *restrict column_phase,
+                 __global float2 *work, __global real *restrict magnitude,
+                 __global float *restrict magnitude_mean, __global float *restrict magnitude_std, uint most,
+                 uint scans, uint rows) {
   __local float re[BLOCK * PITCH], im[BLOCK * PITCH];
   __local moments scratch[FFT_GROUP];
   __local uint taken[CELL_WORDS];
@@ -830,8 +845,7 @@ INLINE moments direct_rows_maps(__global const float2 *lines, __global const flo
     float value = 0.0f;
     for (uint coil = 0u; coil < coils; coil++) {
       __global const float2 *own = lines + (size_t)coil * PIXELS;
-      float2 sum = (float2)(0.0f, 0.0f);
-      for (uint a = 0u; a < *count; a++) sum += times(own[acquired[a] * HEIGHT + y], phase[acquired[a] * k % WIDTH]);
+      float2 sum = direct_sum(own + y, acquired, *count, phase, k);
       for (uint set = 0u; set < sets; set++) all[set] += through_map(maps[(size_t)(set * most + coil) * PIXELS + i], sum);
     }
     for (uint set = 0u; set < sets; set++) {

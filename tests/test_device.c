@@ -20,6 +20,9 @@ static const char sums_text[] =
     "__kernel void sums_group(__global uint *to, float scale, uint rows) {\n"
     "  uint row = (uint)get_group_id(0);\n"
     "  if (row < rows && get_local_id(0) == 0) to[row] += (uint)(scale * (float)get_local_size(0));\n"
+    "}\n"
+    "__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void sums_required(__global float *to, uint rows) {\n"
+    "  if (get_global_id(0) < rows) to[get_global_id(0)] = 0.0f;\n"
     "}\n";
 static const char broken_text[] = "__kernel void broken(__global uint *to, uint rows) {\n"
                                   "  if (rows)\n"
@@ -497,7 +500,7 @@ static void rows_are_compared_with_the_kernel(void **state) {
 }
 
 static void rows_of_what_is_not_there_are_refused(void **state) {
-  struct kernel_desc absent = rows_all[0], no_file = absent, broken = absent, large = absent;
+  struct kernel_desc absent = rows_all[0], no_file = absent, broken = absent, large = rows_all[1];
   absent.name = "sums_absent";
   no_file.file = "sums_add.cl";
   broken.file = "broken.cl", broken.name = "broken";
@@ -574,9 +577,8 @@ static void a_macro_that_was_not_given_is_no_number(void **state) {
 
 /* ---- launches ------------------------------------------------------------------------------------------ */
 
-static void launches_cover_every_row(void **state) {
+static void expect_every_row(struct device *device) {
   enum { ROWS = 65 };
-  struct device *device = *state;
   struct kernels *kernels = open_kernels(device, &table_all);
   struct error error;
   uint32_t from[ROWS + 1], again[ROWS + 1];
@@ -598,6 +600,26 @@ static void launches_cover_every_row(void **state) {
   device_release(device, in, sizeof from);
   device_release(device, out, sizeof to);
   kernels_close(kernels);
+}
+
+static void launches_cover_every_row(void **state) {
+  expect_every_row(*state);
+}
+
+/* A device that allows 32 work-items a group: what wants 64 and has one a row takes 32, what requires 64 is refused. */
+static void small_groups_cover_every_row(void **state) {
+  static const struct kernel_desc required = {
+      .name = "sums_required",
+      .file = "sums.cl",
+      .launch = LAUNCH_ITEM,
+      .group = 32,
+      .args = {{ARG_OUT, ELEMENT_F32, "to", 0, 0}}};
+  struct device *device = *state;
+  size_t group = device->facts.group;
+  device->facts.group = 32;
+  expect_every_row(device);
+  expect_row_refusal(device, required, "kernel sums_required needs work-groups of 64");
+  device->facts.group = group;
 }
 
 /* A wrong call is seen before OpenCL is: a child of this process may find it. */
@@ -724,6 +746,7 @@ int main(void) {
       TEST(files_are_built_anew_for_macros_that_they_hold),
       TEST(a_macro_that_was_not_given_is_no_number),
       TEST(launches_cover_every_row),
+      TEST(small_groups_cover_every_row),
       TEST(wrong_calls_abort),
       TEST(a_failed_device_launches_nothing),
       TEST(a_failure_names_the_limit),

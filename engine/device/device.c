@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -45,8 +46,9 @@ static enum device_maker read_maker(const char *vendor) {
   return strstr(vendor, "Intel") ? MAKER_INTEL : MAKER_OTHER;
 }
 
-/* gfx11 alone has the instructions that kernels/common.h names: gfx12's take other operands, earlier devices
- * have none. The driver says how wide its waves are (cl_amd_device_attribute_query). */
+/* gfx11 alone has the instructions that kernels/common.h names: gfx12's take other operands, those of data-centre
+ * cards (gfx908 to gfx942, in waves of 64) are others, earlier devices have none. The driver says how wide its waves
+ * are (cl_amd_device_attribute_query). */
 static bool has_amd_matrix(cl_device_id id, const char *name) {
   enum { WAVEFRONT_WIDTH_AMD = 0x4043 };
   cl_uint width = 0;
@@ -88,6 +90,15 @@ static void read_facts(const struct found *found, struct device_facts *facts) {
   facts->declared = read_declared(id, facts);
   if (facts->maker == MAKER_AMD && has_amd_matrix(id, facts->name)) facts->matrix = MATRIX_AMD;
   if (facts->maker == MAKER_NVIDIA) facts->largest = facts->memory; /* says a quarter, gives all (measured) */
+}
+
+/* Of loops: llvmpipe of Mesa 22.3 (Debian 12) ends them, of 25.0 (Debian 13) does not. */
+static void say_limits(const struct device_facts *facts) {
+  static atomic_flag said = ATOMIC_FLAG_INIT;
+  if (strncmp(facts->name, "llvmpipe", 8) || atoi(facts->driver) >= 25 || atomic_flag_test_and_set(&said)) return;
+  log_warning("%s of Mesa %s ends the loops of a kernel after 65535 turns without an error: what is larger than `l2sr "
+              "verify` tries may come out wrong; Mesa 25 and PoCL do not (apt-get install pocl-opencl-icd)",
+              facts->name, facts->driver);
 }
 
 static void add_devices(cl_platform_id platform, struct found list[MOST], size_t *count) {
@@ -291,6 +302,7 @@ bool device_open(struct device *device, const char *select, struct error *error)
   cl_int code;
   memset(device, 0, sizeof *device);
   if (!select_device(select, &found, &device->facts, error)) return false;
+  say_limits(&device->facts);
   device->id = found.id;
   device->context = take_parked(device->id);
   if (device->context) {
@@ -339,6 +351,7 @@ bool device_adopt(struct device *device, cl_context context, cl_command_queue qu
   found.id = device->id;
   clGetDeviceInfo(found.id, CL_DEVICE_PLATFORM, sizeof found.platform, &found.platform, NULL);
   read_facts(&found, &device->facts);
+  say_limits(&device->facts);
   clRetainContext(device->context);
   device->adopted = true;
   if (!queue) return make_queue(device, error);

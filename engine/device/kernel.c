@@ -305,18 +305,23 @@ static bool check_signature(const struct kernel_desc *row, cl_kernel kernel, str
   return check_arg(row, kernel, count, &last, error);
 }
 
-/* Compares the built kernel with its row and the device. Its work-groups are those that it requires, or else the row's. */
+/* Compares the built kernel with its row and the device. Its work-groups are those that it requires, for which it was
+ * built whatever the driver says of it (Mesa's rusticl 22.3: 32 of all), or else the row's; with one work-item a row they
+ * may be smaller. */
 static bool check_kernel(struct kernels *kernels, const struct kernel_desc *row, struct built *built,
                          struct error *error) {
+  const struct device_facts *facts = &kernels->device->facts;
   size_t most = 0, required[3] = {0};
   cl_device_id id = kernels->device->id;
   clGetKernelWorkGroupInfo(built->kernel, id, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, NULL);
   clGetKernelWorkGroupInfo(built->kernel, id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof required, required, NULL);
+  if (required[0] || !most || most > facts->group) most = facts->group;
   built->group = required[0] ? required[0] : row->group;
-  if (most && most < built->group)
+  while (row->launch == LAUNCH_ITEM && !required[0] && built->group > most) built->group /= 2;
+  if (built->group > most)
     return fail_as(error, ERROR_DEVICE,
                    "kernel %s needs work-groups of %zu, %s allows %zu; use another device", row->name,
-                   built->group, kernels->device->facts.name, most);
+                   built->group, facts->name, most);
   return check_signature(row, built->kernel, error);
 }
 

@@ -141,6 +141,6 @@ grep -v '^SSIM 0\.[0-9]*, 0\.[0-9]*$' log && complain "a program that leaves a h
 # what lasts as long as the process and is written: CONTRIBUTING.md says of each what guards it
 nm --format=sysv --defined-only "$shared" | awk -F'|' '{gsub(/ /, "")} $7 ~ /^\.t?(data|bss)$/ {print $1}' |
   sed 's/\.[0-9]*$//' | grep -v '^_\|^completed$' | sort >written
-printf '%s\n' all_kept callbacks chosen depth devices drivers ending ending_mutex forked give_back handles kept landing library logging mutexes parked paused probe refusal said said thread_at unfinished unfinished_used warm watched >guarded
+printf '%s\n' all_kept callbacks chosen depth devices drivers ending ending_mutex forked give_back handles kept landing library logging mutexes parked paused probe refusal said said said thread_at unfinished unfinished_used warm watched >guarded
 cmp -s written guarded || complain "written statics are $(tr '\n' ' ' <written)"
 exit $failed
