@@ -30,6 +30,7 @@
  *
  * On AMD (wmma 16x16x16) a strip's row is one tile: A is read from the same planes, B gathered from the same
  * packed weights, and acc is brought into the order above once, at the end of the layer. STAGED is NVIDIA's alone.
+ * On AMD's data-centre cards (mfma 16x16x16) the same happens for two warps at a time, whose lanes are a wave's.
  *
  * A launch works on images from `image` on.
  *
@@ -403,13 +404,55 @@ INLINE void multiply_image(__local const uint *tile, __global const float4 *weig
 }
 
 #ifdef L2SR_AMD
+#ifdef L2SR_CDNA
+/* A wave multiplies for both of its warps: acc[r][w] is of warp w, and lane 16 p + l has its rows 4 p to 4 p + 3. turn_strip
+ * gives each warp its own, which makes the order the one below, for other rows. */
+INLINE uint strip_pixel(uint m) { return 8u * (m >> 2 & 1u) + 4u * (m >> 3 & 1u) + 2u * (m & 1u) + (m >> 1 & 1u); }
+#else
 /* Row m of A is pixel strip_pixel(m), column n of B output channel 8 (n >> 3) + 2 (n & 3) + (n >> 2 & 1). So acc of
  * lane (h, k, e, t) holds pixels (h, i2, i0, i1), i being the place, and turn_strip has two bits to exchange. */
 INLINE uint strip_pixel(uint m) { return 8u * (m & 1u) + 4u * (m >> 3 & 1u) + 2u * (m >> 1 & 1u) + (m >> 2 & 1u); }
+#endif
 
+/* Where the weights of a lane's output begin among those of a tap, in pairs of words. */
+INLINE uint weights_place(uint lane) { return (2u * (lane & 3u) + (lane >> 2 & 1u)) * 8u + (lane >> 3 & 1u); }
+
+#ifdef L2SR_CDNA
+/* The weights of column dx of the taps: pairs p and p + 4 of input channels, of the lane's output. */
+INLINE void load_weights(__global const uint4 *weights, uint lane, int dx, uint b[3][2]) {
+  const uint place = weights_place(lane) + 2u * (lane >> 4);
+  UNROLL for (int dy = 0; dy < 3; dy++) {
+    uint2 w = ((__global const uint2 *)weights)[(uint)(dy * 3 + dx) * 64u + place];
+    b[dy][0] = w.x, b[dy][1] = w.y;
+  }
+}
+
+/* Where a warp's strips begin in the tile. */
+INLINE uint strips_start(uint warp) {
+  return warp / WARPS_OUT / WARPS_X * STRIP * PITCH + warp / WARPS_OUT % WARPS_X * 16u;
+}
+
+/* The products of parts as below, of both warps of the wave; lane: of its 64. */
+INLINE void multiply_chunk(__local const uint *tile, __global const uint4 *weights, uint lane,
+                           float acc[STRIP][2][4] LANES) {
+  const uint warp = (uint)get_local_id(0) >> 6 << 1, column = strip_pixel(lane & 15u);
+  NO_UNROLL for (int product = 0; product < 2 * PARTS - 1; product++) NO_UNROLL for (int dx = 0; dx < 3; dx++)
+      UNROLL for (uint w = 0u; w < 2u; w++) {
+    __local const uint *from = tile + (product % 2 * 8 + (lane >> 4)) * PLANE + strips_start(warp + w) + column +
+                               (IMAGES == 2 ? 2u * (column >> 3) : 0u) + dx;
+    uint b[3][2];
+    load_weights(weights + product / 2 * (CHUNKS * (COUT / 16) * 288) + (warp + w) % WARPS_OUT * 288, lane, dx, b);
+    UNROLL for (int r = 0; r < STRIP + 2; r++) {
+      uint a[2] = {from[r * PITCH], from[r * PITCH + 4 * PLANE]};
+      UNROLL for (int dy = 0; dy < 3; dy++)
+        if (r - dy >= 0 && r - dy < STRIP) multiply_wave(acc[r - dy][w], a, b[dy] GIVE_LANES);
+    }
+  }
+}
+#else
 /* The weights of column dx of the taps: pairs t and t + 4 of input channels, t = 0 to 3, of the lane's output. */
 INLINE void load_weights(__global const uint4 *weights, uint lane, int dx, uint b[3][8]) {
-  const uint place = (2u * (lane & 3u) + (lane >> 2 & 1u)) * 8u + (lane >> 3 & 1u);
+  const uint place = weights_place(lane);
   UNROLL for (int dy = 0; dy < 3; dy++) UNROLL for (int t = 0; t < 4; t++) {
     uint2 w = ((__global const uint2 *)weights)[(uint)(dy * 3 + dx) * 64u + place + 2u * (uint)t];
     b[dy][2 * t] = w.x, b[dy][2 * t + 1] = w.y;
@@ -434,6 +477,7 @@ INLINE void multiply_chunk(__local const uint *tile, __global const uint4 *weigh
       multiply_row(r, tile + product % 2 * (8 * PLANE) + r * PITCH + dx, b, acc GIVE_LANES);
   }
 }
+#endif
 
 /* Exchanges bit `place_mask` of the place with bit `lane_mask` of the lane. */
 INLINE void turn_bit(float *c, uint lane, int place_mask, int lane_mask LANES) {
@@ -450,6 +494,9 @@ INLINE void turn_bit(float *c, uint lane, int place_mask, int lane_mask LANES) {
  * 9. */
 INLINE void turn_strip(float acc[STRIP][2][4], uint lane LANES) {
   UNROLL for (int r = 0; r < STRIP; r++) {
+#ifdef L2SR_CDNA
+    turn_bit(&acc[r][0][0], (uint)get_local_id(0), 4, 32 GIVE_LANES);
+#endif
     turn_bit(&acc[r][0][0], lane, 4, 8 GIVE_LANES);
     turn_bit(&acc[r][0][0], lane, 1, 4 GIVE_LANES);
   }
@@ -626,6 +673,14 @@ INLINE void store_gradient(float acc[STRIP][2][4], __global uint *full, __global
 #define LANE_COLUMN_PAIRED 2 * g + 2 * (g >> 2)
 #endif
 
+#ifdef L2SR_CDNA
+#define MULTIPLY_CHUNK(chunk)                                                                                \
+  multiply_chunk(tile, weights + ((chunk) * (COUT / 16) + out_group * WARPS_OUT) * 288, item & 63u, acc GIVE_LANES)
+#else
+#define MULTIPLY_CHUNK(chunk)                                                                                \
+  multiply_chunk(mine, weights + ((chunk) * (COUT / 16) + outputs) * 288, lane, acc GIVE_LANES)
+#endif
+
 /* ---- one layer ------------------------------------------------------------------------------------------- */
 
 #if SOURCE == 3 && !STAGED
@@ -652,7 +707,8 @@ void block_gradient(__global const uint *restrict gradient, __global const uint 
   for (uint i = item; i < IMAGES * CIN && !NORMED; i += GROUP)
     norms[i] = back_norm_of(sums + 2 * (n * CIN + i), back + 2 * (n * CIN + i), OWN_MAP);
   clear_columns(tile);
-#if IMAGES == 2
+#if defined(L2SR_CDNA) /* a wave finds its warps' */
+#elif IMAGES == 2
   __local const uint *mine = tile + LANE_PLANE * PLANE + warp_y * STRIP * PITCH + LANE_COLUMN_PAIRED;
 #else
   __local const uint *mine = tile + LANE_PLANE * PLANE + warp_y * STRIP * PITCH + warp_x * 16 + LANE_COLUMN;
@@ -662,7 +718,7 @@ void block_gradient(__global const uint *restrict gradient, __global const uint 
     load_back_rows(gradient, raw_output, norms, tile, out_group ? 0 : kept, chunk, n, left, top);
     if (IMAGES == 1 && COLUMNS > TILE_X) load_back_columns(gradient, raw_output, norms, tile, chunk, n, left, top);
     barrier(CLK_LOCAL_MEM_FENCE);
-    multiply_chunk(mine, weights + (chunk * (COUT / 16) + outputs) * 288, lane, acc GIVE_LANES);
+    MULTIPLY_CHUNK(chunk);
   }
 #ifdef L2SR_AMD
   turn_strip(acc, lane GIVE_LANES);
@@ -700,7 +756,8 @@ void block_forward(__global const uint *restrict first, __global const long *res
     norms[i] = source_norm(first_sums, second_sums, n + i / CIN, i % CIN);
 #endif
   clear_columns(tile);
-#if IMAGES == 2
+#if defined(L2SR_CDNA) && SOURCE != 0 /* a wave finds its warps' */
+#elif IMAGES == 2
   __local const uint *mine = tile + LANE_PLANE * PLANE + warp_y * STRIP * PITCH + LANE_COLUMN_PAIRED;
 #else
   __local const uint *mine =
@@ -724,7 +781,7 @@ void block_forward(__global const uint *restrict first, __global const long *res
 #if SOURCE == 0
     multiply_image(mine, (__global const float4 *)weights + chunk * (COUT / 16) * 36, outputs, t, acc);
 #else
-    multiply_chunk(mine, weights + (chunk * (COUT / 16) + outputs) * 288, lane, acc GIVE_LANES);
+    MULTIPLY_CHUNK(chunk);
 #endif
   }
 #if defined(L2SR_AMD) && SOURCE != 0

@@ -45,6 +45,11 @@
 
 #define MAP (ROWS * COLUMNS)
 #define GROUP 256
+#ifdef L2SR_CDNA
+#define WARP 64 /* lanes */
+#else
+#define WARP 32
+#endif
 #define PRODUCT 8 /* pixels of a row in a product */
 #ifdef L2SR_AMD
 #define WARP_OUT 16 /* output channels of a warp */
@@ -58,7 +63,7 @@
 #define AHEAD true
 #endif
 #define STRIPS_X (TILE_X / PRODUCT)
-#define SHARES (8 / ((IN_BLOCK / 16) * (OUT_BLOCK / WARP_OUT))) /* warps for the same channels */
+#define SHARES (GROUP / WARP / ((IN_BLOCK / 16) * (OUT_BLOCK / WARP_OUT))) /* warps for the same channels */
 #define SHARES_X (SHARES < STRIPS_X ? SHARES : STRIPS_X) /* warps side by side along x; the others idle */
 #ifdef L2SR_AMD /* where there are more, they are one above the other too, two rows at least each */
 #define SHARES_Y (SHARES / SHARES_X < TILE_Y / 2 ? SHARES / SHARES_X : TILE_Y / 2)
@@ -209,7 +214,14 @@ INLINE void clear_columns(__local uint *tile) {
 
 #ifdef L2SR_AMD
 #define PRODUCTS (PRECISION == 0 ? 3 : 1) /* of high and low parts, one after the other, for want of registers */
-#define ACC 8u                            /* sums of a tap with a work-item */
+/* Sums of a tap with a work-item; the row of number j of a lane's part t. */
+#ifdef L2SR_CDNA
+#define ACC 4u
+#define SUM_ROW(j, t) (4u * (t) + (j))
+#else
+#define ACC 8u
+#define SUM_ROW(j, t) (2u * (j) + (t))
+#endif
 
 /* Two floats side by side as a pair of halves, or what that rounding leaves. */
 INLINE uint read_pair(__local const uint *from, bool rest) {
@@ -218,6 +230,20 @@ INLINE uint read_pair(__local const uint *from, bool rest) {
   return rest ? pack(even - even_of(high), odd - odd_of(high)) : high;
 }
 
+#ifdef L2SR_CDNA
+/* As below, of which a lane has four pixels: of row p / 2 the ones from 4 (p % 2) on. They meet three gradient rows. */
+INLINE void multiply_rows(__local const uint *a, __local const uint *d, bool rest_a, bool rest_d,
+                          float acc[9][ACC] LANES) {
+  const uint p = (uint)get_local_id(0) % WARP / 16u, x = p % 2u * 4u;
+  uint in[2], row[3][5];
+  UNROLL for (int w = 0; w < 2; w++) in[w] = read_pair(a + p / 2u * TILE_X + x + 2 * w, rest_a);
+  UNROLL for (int i = 0; i < 15; i++) row[i / 5][i % 5] = read_pair(d + (p / 2u + i / 5) * PITCH + x + i % 5, rest_d);
+  UNROLL for (int tap = 0; tap < 9; tap++) {
+    uint out[2] = {row[2 - tap / 3][2 - tap % 3], row[2 - tap / 3][4 - tap % 3]};
+    multiply_wave(acc[tap], in, out GIVE_LANES);
+  }
+}
+#else
 /* Two activation rows meet the four gradient rows about them; tap (dy, dx) meets rows 2 - dy and 3 - dy, 2 - dx pixels
  * into their ten. */
 INLINE void multiply_rows(__local const uint *a, __local const uint *d, bool rest_a, bool rest_d,
@@ -230,6 +256,7 @@ INLINE void multiply_rows(__local const uint *a, __local const uint *d, bool res
     multiply_16(acc[tap], in, out GIVE_LANES);
   }
 }
+#endif
 
 INLINE void multiply_tile(__local const uint *a, __local const uint *d, float acc[9][ACC] LANES) {
   NO_UNROLL for (int product = PRODUCTS - 1; product >= 0; product--) {
@@ -276,7 +303,7 @@ void block_weights(__global const uint *restrict activation, __global const uint
   __local uint out_tile[OUT_BLOCK * OUT_PLANE] __attribute__((aligned(16)));
   __local float2 in_norms[IN_BLOCK];
   __local float4 out_norms[OUT_BLOCK];
-  const uint item = (uint)get_local_id(0), lane = item & 31u, warp = item >> 5;
+  const uint item = (uint)get_local_id(0), lane = item % WARP, warp = item / WARP;
   const uint g = LANE_CHANNEL, t = LANE_PART;
   const uint in_block = (uint)get_group_id(0) % (IN / IN_BLOCK), rest = (uint)get_group_id(0) / (IN / IN_BLOCK);
   const uint out_block = rest % (OUT / OUT_BLOCK), which = rest / (OUT / OUT_BLOCK);
@@ -323,7 +350,7 @@ void block_weights(__global const uint *restrict activation, __global const uint
   for (uint w = 0u; w < SHARES_X * SHARES_Y; w++) { /* the warps that share channels, one after the other */
     if (share == w) UNROLL for (uint tap = 0u; tap < 9u; tap++) UNROLL for (uint j = 0u; j < ACC; j++) {
 #ifdef L2SR_AMD
-      uint in = in_block * IN_BLOCK + warp_in * 16 + 2 * j + t;
+      uint in = in_block * IN_BLOCK + warp_in * 16 + SUM_ROW(j, t);
       uint out = out_block * OUT_BLOCK + warp_out * 16 + g;
 #else
       uint in = in_block * IN_BLOCK + warp_in * 16 + g + 8 * (j >> 1);

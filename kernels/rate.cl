@@ -5,9 +5,13 @@
 #define TURNS 512
 #define TIMES_8(act) act(0) act(1) act(2) act(3) act(4) act(5) act(6) act(7)
 
-#if defined(L2SR_NVIDIA)
+#if defined(L2SR_NVIDIA) || (defined(L2SR_CDNA) && !defined(L2SR_EMULATED))
 #define OPEN_SUM(s) float sum##s[4] = {factor, factor, factor, s};
+#ifdef L2SR_CDNA
+#define ADD_PRODUCT(s) multiply_wave(sum##s, words, words);
+#else
 #define ADD_PRODUCT(s) MULTIPLY(sum##s, word, word, word, word, word, word);
+#endif
 #define CLOSE_SUM(s) all += sum##s[0] + sum##s[1] + sum##s[2] + sum##s[3];
 #elif defined(L2SR_AMD) && !defined(L2SR_EMULATED)
 #define OPEN_SUM(s) float sum##s[8] = {factor, factor, factor, factor, factor, factor, factor, s};

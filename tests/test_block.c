@@ -323,13 +323,26 @@ static void test_policy_paths(void **state) {
 
 /* AMD's kernels: the smallest maps, wide ones whose tiles have neighbours, every precision; few layers, for
  * PoCL takes seconds to compile each. */
-static void test_amd(void **state) {
-  struct device *device = *state;
+static void check_amd(struct device *device, enum device_matrix own, enum device_matrix emulated) {
   enum device_matrix matrix = device->facts.matrix;
-  if (matrix != MATRIX_AMD) device->facts.matrix = MATRIX_AMD_EMULATED;
+  if (matrix != own) device->facts.matrix = emulated;
   check_case(device, &(struct fused_case){net_unet, 32, 64, 16, 1, 1, BLOCK_F32, 1e-5, 1e-3, 1});
   check_case(device, &(struct fused_case){net_unet, 32, 32, 16, 1, 1, BLOCK_MIXED, 5e-3, 1e-1, 1});
   check_case(device, &(struct fused_case){net_unet, 32, 32, 16, 2, 3, BLOCK_HALF, 1e-2, 1e-1, 1});
+  device->facts.matrix = matrix;
+}
+
+static void test_amd(void **state) {
+  check_amd(*state, MATRIX_AMD, MATRIX_AMD_EMULATED);
+}
+
+/* Those of its data-centre cards, with a group of one warp, which is half a wave, too. */
+static void test_cdna(void **state) {
+  struct device *device = *state;
+  enum device_matrix matrix = device->facts.matrix;
+  check_amd(device, MATRIX_CDNA, MATRIX_CDNA_EMULATED);
+  if (matrix != MATRIX_CDNA) device->facts.matrix = MATRIX_CDNA_EMULATED;
+  check_case(device, &(struct fused_case){net_unet, 16, 16, 16, 1, 1, BLOCK_MIXED, 5e-3, 1e-1, 1});
   device->facts.matrix = matrix;
 }
 
@@ -342,6 +355,7 @@ int main(void) {
                                      cmocka_unit_test(test_narrow_encoder),
                                      cmocka_unit_test(test_refused_sizes),
                                      cmocka_unit_test(test_policy_paths),
-                                     cmocka_unit_test(test_amd)};
+                                     cmocka_unit_test(test_amd),
+                                     cmocka_unit_test(test_cdna)};
   return cmocka_run_group_tests(tests, support_open_matrix, support_close_device);
 }

@@ -5,10 +5,11 @@ import re
 import sys
 
 
-def read(path, prelude):
-    """The bytes of a file; files can follow one another in one program, so they take back the macros that they define."""
+def read(path):
+    """The bytes of a file; files can follow one another in one program, so they take back the macros that they define,
+    but for those that are put before others."""
     data = open(path, "rb").read()
-    macros = [] if prelude else re.findall(rb"(?m)^#\s*define\s+(\w+)", data)
+    macros = [] if path.endswith(".h") else re.findall(rb"(?m)^#\s*define\s+(\w+)", data)
     return data + b"".join(b"#undef %s\n" % name for name in dict.fromkeys(macros)) + b"\0"
 
 
@@ -29,7 +30,7 @@ out, files = sys.argv[1], sys.argv[2:]
 with open(out, "w") as f:
     f.write('#include "engine/device/program.h"\n\n#include <stddef.h>\n\n')
     for i, path in enumerate(files):
-        data = read(path, not i)
+        data = read(path)
         write_bytes(f, "static const char file_%d" % i, data)
         f.write("\n")
     f.write("extern const struct source kernel_sources[];\nconst struct source kernel_sources[] = {\n")

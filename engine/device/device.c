@@ -46,14 +46,15 @@ static enum device_maker read_maker(const char *vendor) {
   return strstr(vendor, "Intel") ? MAKER_INTEL : MAKER_OTHER;
 }
 
-/* gfx11 alone has the instructions that kernels/common.h names: gfx12's take other operands, those of data-centre
- * cards (gfx908 to gfx942, in waves of 64) are others, earlier devices have none. The driver says how wide its waves
- * are (cl_amd_device_attribute_query). */
-static bool has_amd_matrix(cl_device_id id, const char *name) {
+/* gfx11 alone has the instructions that kernels/common.h names, data-centre cards those of kernels/cdna.h: gfx12's take
+ * other operands, others have none. The driver says how wide its waves are (cl_amd_device_attribute_query). */
+static enum device_matrix amd_matrix(cl_device_id id, const char *name) {
   enum { WAVEFRONT_WIDTH_AMD = 0x4043 };
   cl_uint width = 0;
-  return !strncmp(name, "gfx11", 5) &&
-         clGetDeviceInfo(id, WAVEFRONT_WIDTH_AMD, sizeof width, &width, NULL) == CL_SUCCESS && width == 32;
+  if (clGetDeviceInfo(id, WAVEFRONT_WIDTH_AMD, sizeof width, &width, NULL) != CL_SUCCESS) return MATRIX_NONE;
+  if (!strncmp(name, "gfx11", 5) && width == 32) return MATRIX_AMD;
+  bool cdna = !strncmp(name, "gfx90a", 6) || !strncmp(name, "gfx942", 6);
+  return cdna && width == 64 ? MATRIX_CDNA : MATRIX_NONE;
 }
 
 /* NVIDIA's driver says 48 KiB; of compute capabilities 9 and 10 it takes 226 KiB that are declared (measured on 9). */
@@ -88,7 +89,7 @@ static void read_facts(const struct found *found, struct device_facts *facts) {
   if (facts->maker == MAKER_OTHER && strstr(facts->platform, "NVIDIA")) facts->maker = MAKER_NVIDIA;
   if (facts->maker == MAKER_NVIDIA) facts->matrix = MATRIX_NVIDIA;
   facts->declared = read_declared(id, facts);
-  if (facts->maker == MAKER_AMD && has_amd_matrix(id, facts->name)) facts->matrix = MATRIX_AMD;
+  if (facts->maker == MAKER_AMD) facts->matrix = amd_matrix(id, facts->name);
   if (facts->maker == MAKER_NVIDIA) facts->largest = facts->memory; /* says a quarter, gives all (measured) */
 }
 

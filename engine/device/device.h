@@ -21,9 +21,18 @@
 
 enum device_maker { MAKER_OTHER, MAKER_NVIDIA, MAKER_AMD, MAKER_INTEL };
 /* The matrix instructions that the fused networks use (engine/fused/block.h). AMD's are those of gfx11 in
- * waves of 32. Emulated: lanes exchange words through local memory, slowly, on any device; tests set it after
- * device_open. Their kernels are compiled unoptimised, five times as fast: tests run them for less time. */
-enum device_matrix { MATRIX_NONE, MATRIX_NVIDIA, MATRIX_AMD, MATRIX_EMULATED, MATRIX_AMD_EMULATED };
+ * waves of 32, CDNA's those of AMD's data-centre cards in waves of 64. Emulated: lanes exchange words through local
+ * memory, slowly, on any device; tests set it after device_open. Their kernels are compiled unoptimised, five times as
+ * fast: tests run them for less time. */
+enum device_matrix {
+  MATRIX_NONE,
+  MATRIX_NVIDIA,
+  MATRIX_AMD,
+  MATRIX_CDNA,
+  MATRIX_EMULATED,
+  MATRIX_AMD_EMULATED,
+  MATRIX_CDNA_EMULATED
+};
 
 struct profile;
 struct kept_program; /* device.c */

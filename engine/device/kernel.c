@@ -418,23 +418,40 @@ void kernel_run(struct kernels *kernels, const char *name, size_t rows, const st
 /* Variants alone see the matrix instructions: where a compiler refuses them, all other kernels still build.
  */
 #define EMULATED " -DL2SR_EMULATED -cl-opt-disable"
-static const char *const matrices[] = {"", " -DL2SR_NVIDIA", " -DL2SR_AMD", EMULATED, " -DL2SR_AMD" EMULATED};
+#define CDNA " -DL2SR_AMD -DL2SR_CDNA"
+static const char *const matrices[] = {"",       " -DL2SR_NVIDIA",        " -DL2SR_AMD", CDNA,
+                                       EMULATED, " -DL2SR_AMD" EMULATED, CDNA EMULATED};
+
+/* Puts before the source what CDNA's has of its own. */
+static bool begin_with_cdna(struct kernels *kernels, struct arena *arena, struct source *source,
+                            struct error *error) {
+  static const char name[] = "cdna.h";
+  struct source first;
+  if (!find_source(kernels, name, &first, error)) return false;
+  const char *texts[] = {arena_text(arena, "#line 1 \"%s\"\n", name), first.text,
+                         arena_text(arena, "\n#line 1 \"%s\"\n", source->name), source->text};
+  source->text = text_join(arena, texts, sizeof texts / sizeof *texts);
+  return true;
+}
 
 bool kernel_variant_open(struct kernels *kernels, struct kernel_variant *variant, const char *name,
                          const char *macros, size_t group, struct error *error) {
   const struct kernel_desc *row = kernel_row(kernels->table, name);
   REQUIRE(row && !row->group, "there is no row of a kernel variant '%s'", name);
   struct arena *arena = arena_open();
-  const char *matrix = matrices[kernels->device->facts.matrix];
+  enum device_matrix matrix = kernels->device->facts.matrix;
+  bool cdna = matrix == MATRIX_CDNA || matrix == MATRIX_CDNA_EMULATED;
   struct source prelude, source;
   cl_int code = CL_SUCCESS;
   *variant =
       (struct kernel_variant){.row = row, .group = group, .launched = ARENA_NEW(kernels->arena, bool, 1)};
   bool good = find_source(kernels, kernels->table->sources[0].name, &prelude, error) &&
               find_source(kernels, row->file, &source, error) &&
+              (!cdna || begin_with_cdna(kernels, arena, &source, error)) &&
               program_build(
                   &variant->program, kernels->device, &prelude, &source,
-                  arena_text(arena, "%s%s %s", file_options(kernels, arena, &source), matrix, macros), error);
+                  arena_text(arena, "%s%s %s", file_options(kernels, arena, &source), matrices[matrix], macros),
+                  error);
   arena_close(arena);
   if (good) variant->kernel = clCreateKernel(variant->program, name, &code);
   if (code != CL_SUCCESS)

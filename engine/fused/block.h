@@ -3,8 +3,9 @@
  *
  * Works on any graph made of such blocks that starts from a few channels and ends in three 1x1
  * convolutions to one channel (the U-Net) or in a pooled block (an encoder; what follows in the graph is the
- * graph's own: graph_give), whose pooled maps have even sides, which a U-Net has by padding its images; on devices with the matrix instructions: NVIDIA's, and AMD's of gfx11, whose kernels have not run on
- * a card yet. blocks_fit says why not. The parameters are the graph's own: blocks_pack takes them over after
+ * graph's own: graph_give), whose pooled maps have even sides, which a U-Net has by padding its images; on
+ * devices with the matrix instructions: NVIDIA's, and AMD's of gfx11, gfx90a and gfx942, whose kernels have not run
+ * on a card yet. blocks_fit says why not. The parameters are the graph's own: blocks_pack takes them over after
  * they have changed. */
 #ifndef L2SR_ENGINE_BLOCK_H
 #define L2SR_ENGINE_BLOCK_H

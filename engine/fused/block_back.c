@@ -249,7 +249,7 @@ static bool open_gradient(struct blocks *blocks, struct block_layer *layer, stru
   const char *name = block_node(blocks->graph, layer->conv)->name;
   bool direct = is_direct(layer);
   bool copies = layer->normed && blocks->precision == BLOCK_HALF && !block_on_amd(blocks);
-  layer->back_tile = copies ? normed_tile(blocks, layer) : back_tile(blocks, layer);
+  layer->back_tile = copies ? normed_tile(blocks, layer) : block_in_waves(blocks, back_tile(blocks, layer));
   const char *macros = block_macros(blocks, layer, &layer->back_tile, SOURCE_GRADIENT, direct);
   if (!direct && !(layer->given = device_buffer(blocks->device, layer->given_bytes, name, error)))
     return false;

@@ -165,7 +165,7 @@ bool block_find(struct blocks *blocks, struct error *error) {
   if (blocks->device->facts.matrix == MATRIX_NONE)
     return fail(error,
                 "%s has no matrix instructions that the fused path knows: NVIDIA's, or AMD's of gfx11 in "
-                "waves of 32",
+                "waves of 32, of gfx90a and gfx942 in waves of 64",
                 blocks->device->facts.name);
   return find_layers(blocks, error) && find_tail(blocks, error) && check_pools(blocks, error) && block_frame_find(blocks, error);
 }

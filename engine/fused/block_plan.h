@@ -133,6 +133,8 @@ size_t block_packed_words(const struct block_layer *layer);
 /* block.c, for block_back.c */
 /* Whether the layers run AMD's kernels, which have other tiles. */
 bool block_on_amd(const struct blocks *blocks);
+/* The tile, in strips half as high where its one warp would be half a wave of CDNA's. */
+struct block_tile block_in_waves(const struct blocks *blocks, struct block_tile tile);
 /* The compiler's option for at most that many registers a work-item, where it knows one; 0: as it likes. */
 const char *block_cap(const struct blocks *blocks, int registers);
 struct block_tile block_choose_tile(const struct block_layer *layer, enum block_precision precision,

@@ -87,7 +87,7 @@ bool block_size(struct blocks *blocks, struct error *error) {
   for (int l = 0; l < blocks->layers; l++) {
     struct block_layer *layer = &blocks->layer[l];
     layer->store_full |= blocks->train;
-    layer->tile = block_choose_tile(layer, blocks->precision, block_on_amd(blocks));
+    layer->tile = block_in_waves(blocks, block_choose_tile(layer, blocks->precision, block_on_amd(blocks)));
     if (!size_maps(blocks, layer, error)) return false;
     blocks->sums_bytes += block_sums_bytes(blocks, layer);
   }

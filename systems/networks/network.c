@@ -365,7 +365,8 @@ static bool open_fused(struct network *network, struct error *error) {
 static bool open_fused_or_portable(struct network *network, struct error *error) {
   const struct network_setup *setup = &network->setup;
   if (open_fused(network, error)) return true;
-  if (setup->device->facts.matrix != MATRIX_AMD || setup->precision != BLOCK_F32 || setup->whole) return false;
+  enum device_matrix matrix = setup->device->facts.matrix;
+  if ((matrix != MATRIX_AMD && matrix != MATRIX_CDNA) || setup->precision != BLOCK_F32 || setup->whole) return false;
   log_warning("the fused network does not open, the portable path is taken: %s", error->text);
   network->fused = false;
   network->path.batch = setup->batch;

@@ -70,8 +70,11 @@ for clang in clang clang-16 clang-15; do
 done
 [ -n "$amd" ] || echo "did not run: lint of the kernels for AMD; no clang here knows gfx1100 (clang 15 does)"
 for file in ${amd:+$(grep -l L2SR_MATRIX "$source"/kernels/*.cl)}; do
-  "$amd" -x cl -cl-std=CL1.2 -target amdgcn-amd-amdhsa -mcpu=gfx1100 -nogpulib -fsyntax-only -Xclang -fdeclare-opencl-builtins \
-    -Xclang -finclude-default-header -Wall -Wextra -Werror -Wno-unused-function -Wno-unused-parameter -Wno-sign-compare -Wno-constant-logical-operand \
-    -Wno-unknown-pragmas -DL2SR_AMD -include "$source/kernels/common.h" "$file" || failed=1
+  for card in "-mcpu=gfx1100" "-mcpu=gfx90a -DL2SR_CDNA -include $source/kernels/cdna.h"; do
+    # shellcheck disable=SC2086
+    "$amd" -x cl -cl-std=CL1.2 -target amdgcn-amd-amdhsa -nogpulib -fsyntax-only -Xclang -fdeclare-opencl-builtins \
+      -Xclang -finclude-default-header -Wall -Wextra -Werror -Wno-unused-function -Wno-unused-parameter -Wno-sign-compare -Wno-constant-logical-operand \
+      -Wno-unknown-pragmas -DL2SR_AMD -include "$source/kernels/common.h" $card "$file" || failed=1
+  done
 done
 exit $failed

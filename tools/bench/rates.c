@@ -17,10 +17,14 @@ static const struct way *way_of(const struct device *device) {
                           amd = {{"three WMMA of halves", "WMMA of halves", "WMMA of halves"},
                                  2 * 16 * 16 * 16,
                                  LANES},
+                          cdna = {{"three MFMA of halves", "MFMA of halves", "MFMA of halves"},
+                                  2 * 16 * 16 * 16,
+                                  2 * LANES},
                           plain = {{"fused multiply-adds", "fused multiply-adds", "fused multiply-adds"},
                                    2 * 16,
                                    1};
   if (device->facts.matrix == MATRIX_AMD) return &amd;
+  if (device->facts.matrix == MATRIX_CDNA) return &cdna;
   return device->facts.matrix == MATRIX_NVIDIA ? &nvidia : &plain;
 }
 
