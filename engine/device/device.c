@@ -57,6 +57,10 @@ static enum device_matrix amd_matrix(cl_device_id id, const char *name) {
   return cdna && width == 64 ? MATRIX_CDNA : MATRIX_NONE;
 }
 
+bool device_on_cdna(const struct device *device) {
+  return device->facts.matrix == MATRIX_CDNA || device->facts.matrix == MATRIX_CDNA_EMULATED;
+}
+
 /* NVIDIA's driver says 48 KiB; of compute capabilities 9 and 10 it takes 226 KiB that are declared (measured on 9). */
 static cl_ulong read_declared(cl_device_id id, const struct device_facts *facts) {
   enum { MAJOR = 0x4000 }; /* CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV */

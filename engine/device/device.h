@@ -82,6 +82,9 @@ struct device {
   struct compiling compiling;
 };
 
+/* Whether its kernels are those of AMD's data-centre cards, on one or emulated. */
+bool device_on_cdna(const struct device *device);
+
 /* Opens the device named by `select`: "" (L2SR_DEVICE if set, else the first GPU, else anything), a place in
  * the list, a kind ("gpu", "cpu", "accelerator"), or a part of its name, vendor or platform. */
 bool device_open(struct device *device, const char *select, struct error *error);

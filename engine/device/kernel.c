@@ -439,19 +439,17 @@ bool kernel_variant_open(struct kernels *kernels, struct kernel_variant *variant
   const struct kernel_desc *row = kernel_row(kernels->table, name);
   REQUIRE(row && !row->group, "there is no row of a kernel variant '%s'", name);
   struct arena *arena = arena_open();
-  enum device_matrix matrix = kernels->device->facts.matrix;
-  bool cdna = matrix == MATRIX_CDNA || matrix == MATRIX_CDNA_EMULATED;
+  const char *matrix = matrices[kernels->device->facts.matrix];
   struct source prelude, source;
   cl_int code = CL_SUCCESS;
   *variant =
       (struct kernel_variant){.row = row, .group = group, .launched = ARENA_NEW(kernels->arena, bool, 1)};
   bool good = find_source(kernels, kernels->table->sources[0].name, &prelude, error) &&
               find_source(kernels, row->file, &source, error) &&
-              (!cdna || begin_with_cdna(kernels, arena, &source, error)) &&
+              (!device_on_cdna(kernels->device) || begin_with_cdna(kernels, arena, &source, error)) &&
               program_build(
                   &variant->program, kernels->device, &prelude, &source,
-                  arena_text(arena, "%s%s %s", file_options(kernels, arena, &source), matrices[matrix], macros),
-                  error);
+                  arena_text(arena, "%s%s %s", file_options(kernels, arena, &source), matrix, macros), error);
   arena_close(arena);
   if (good) variant->kernel = clCreateKernel(variant->program, name, &code);
   if (code != CL_SUCCESS)

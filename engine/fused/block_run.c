@@ -95,18 +95,13 @@ static void choose_pitch(const struct block_tile *tile, int *pitch, int *plane) 
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-static bool on_cdna(const struct blocks *blocks) {
-  enum device_matrix matrix = blocks->device->facts.matrix;
-  return matrix == MATRIX_CDNA || matrix == MATRIX_CDNA_EMULATED;
-}
-
 bool block_on_amd(const struct blocks *blocks) {
   enum device_matrix matrix = blocks->device->facts.matrix;
-  return on_cdna(blocks) || matrix == MATRIX_AMD || matrix == MATRIX_AMD_EMULATED;
+  return device_on_cdna(blocks->device) || matrix == MATRIX_AMD || matrix == MATRIX_AMD_EMULATED;
 }
 
 struct block_tile block_in_waves(const struct blocks *blocks, struct block_tile tile) {
-  if (on_cdna(blocks) && block_group(&tile) % 64) tile.strip /= 2;
+  if (device_on_cdna(blocks->device) && block_group(&tile) % 64) tile.strip /= 2;
   return tile;
 }
 
